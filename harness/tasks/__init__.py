@@ -1,0 +1,1 @@
+"""Prompts, verifiers and reward columns; programs run in `sandbox.py` and nowhere else."""

@@ -1,0 +1,41 @@
+"""Finding a task by name (entry-point group `harness.tasks`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from harness.errors import UsageError, nearest
+from harness.tasks.base import Task
+
+__all__ = ["load_task", "task_names"]
+
+
+def task_names() -> tuple[str, ...]:
+    """Every installed task, sorted."""
+    return tuple(sorted({entry.name for entry in entry_points(group="harness.tasks")}))
+
+
+def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
+    """The task of a name, constructed with `options`.
+
+    Raises UsageError for an unknown name, a name that two distributions offer, and options that it does not take.
+    """
+    found = [entry for entry in entry_points(group="harness.tasks") if entry.name == name]
+    if not found:
+        raise UsageError(f"unknown task {name!r}.{nearest(name, task_names())}")
+    if len({entry.value for entry in found}) > 1:
+        owners = " and ".join(sorted(entry.dist.name if entry.dist else entry.value for entry in found))
+        raise UsageError(f"task {name!r} is offered by {owners}; uninstall one of them")
+    try:
+        factory = found[0].load()
+    except Exception as error:
+        raise UsageError(f"task {name!r} cannot be imported from {found[0].value}: {error}") from error
+    try:
+        task = factory(**(options or {}))
+    except TypeError as error:
+        raise UsageError(f"task {name!r} does not take these options: {error}") from error
+    if not isinstance(task, Task):
+        raise UsageError(f"task {name!r} ({found[0].value}) is not a harness.tasks.base.Task")
+    return task
