@@ -1,0 +1,53 @@
+"""From a suite to its trials: rows (method stacks), seeds, and a directory name for each."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from harness.suites.schema import Suite
+from harness.training.config import TrialConfig
+
+__all__ = ["canonical_stack", "rows", "slug", "trials"]
+
+Canonical = Callable[[str], str]
+
+_SHARED = tuple(name for name in TrialConfig.model_fields if name not in {"suite", "method", "seed"})
+
+
+def canonical_stack(catalogue: Any = None) -> Canonical:
+    """A function from a stack as written to its canonical spelling; it raises UsageError for unknown names."""
+    from harness.host import build_stack
+
+    return lambda text: build_stack(text, catalogue).canonical
+
+
+def rows(suite: Suite, canonical: Canonical) -> list[str]:
+    """The stacks that a board shows: the baseline, the control rows over it, the methods; each once."""
+    baseline = canonical(suite.baseline)
+    listed = [canonical(text) for text in suite.methods]
+    bare = {re.sub(r"\(.*?\)", "", part) for text in listed for part in text.split("+")}
+    controls = [canonical(f"{suite.baseline}+{name}") for name in suite.honesty if name not in bare]
+    return list(dict.fromkeys([baseline, *listed, *controls]))
+
+
+def trials(suite: Suite, canonical: Canonical | None = None) -> list[TrialConfig]:
+    """Every (row, seed), seed by seed, so that a run that is cut short has compared all methods on the first seeds."""
+    stacks = rows(suite, canonical or canonical_stack())
+    shared = {name: getattr(suite, name) for name in _SHARED}
+    return [
+        TrialConfig(suite=suite.name, method=stack, seed=seed, **shared) for seed in suite.seeds for stack in stacks
+    ]
+
+
+def slug(stack: str) -> str:
+    """A directory name for a canonical stack: readable, safe on every file system, and unique.
+
+    Whatever had to be changed (parentheses, upper case, great length) adds eight digits of the stack's hash.
+    """
+    text = re.sub(r"[^a-z0-9.+_-]+", "_", stack.lower()).strip("._-")[:80].rstrip("._-")
+    if text == stack:
+        return text
+    return f"{text}-{hashlib.sha256(stack.encode()).hexdigest()[:8]}"
