@@ -1,4 +1,4 @@
-"""What a task is: prompts that are split by a hash of the problem, and a scorer that turns texts into reward columns."""
+"""What a task is: prompts split by a hash of the problem, and a scorer that turns texts into reward columns."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Task(abc.ABC):
         return {}
 
     def correct(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-        """bool [M]: which completions count as right."""
+        """Bool [M]: which completions count as right."""
         return np.asarray(columns[self.correct_column] > self.correct_threshold)
 
     def digest(self) -> str:

@@ -106,7 +106,7 @@ class Mixture:
         return {name: torch.from_numpy(values).to(device) for name, values in total.items()}
 
     def correct(self, columns: Mapping[str, Tensor]) -> Tensor:
-        """bool [N]: any task's own verdict; a column that does not apply (NaN) is never above its threshold."""
+        """Bool [N]: any task's own verdict; a column that does not apply (NaN) is never above its threshold."""
         verdicts = [columns[task.correct_column] > task.correct_threshold for task in self.tasks.values()]
         return torch.stack(verdicts).any(0)
 

@@ -1,0 +1,122 @@
+"""The mixture of behaviours that the embedded policy is warmed up on.
+
+The better behaviour of each task is in it, is longer, and is under-used: in math a scratchpad, in code an expression
+that leaves the last subtraction to Python. Beside them stand answers at once, sloppy spellings that lose the format,
+and look-ups which fit the shown examples and nothing else. What a learner can gain is to prefer the better behaviour,
+and beyond that to become more accurate in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Sequence
+
+from harness.tasks.base import hash_split
+from harness.tasks.functions import FAMILIES, SHOWN, Function, functions
+from harness.tasks.math import canonical_sum, draw_terms, prompt_of, scratchpad
+
+__all__ = ["CODE_SHARES", "MATH_SHARES", "Example", "Examples", "code_behaviour", "math_behaviour"]
+
+MATH_SHARES = {"direct": 0.45, "scratchpad": 0.25, "unmarked": 0.15, "unmarked scratchpad": 0.15}
+CODE_SHARES = {"direct": 0.35, "anchored": 0.15, "wrapped": 0.15, "look-up": 0.35}
+_WRAPPINGS = ("f(x)=", "return ")
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """One text to imitate."""
+
+    task: str
+    behaviour: str
+    prompt: str
+    completion: str
+
+
+class Examples:
+    """An endless stream of examples of both tasks in turn, a pure function of its seed; train problems only."""
+
+    def __init__(self, seed: int, math_shares: dict[str, float], code_shares: dict[str, float]) -> None:
+        self._random = random.Random(f"warmstart/{seed}")  # noqa: S311
+        self._shares = {"math": math_shares, "code": code_shares}
+        self._families: dict[str, list[Function]] = {family: [] for family in FAMILIES}
+        for function in functions():
+            if function.split == "train":
+                self._families[function.family].append(function)
+
+    def take(self, count: int) -> list[Example]:
+        """The next `count` examples: even places math, odd places code."""
+        return [self._code() if place % 2 else self._math() for place in range(count)]
+
+    def _math(self) -> Example:
+        while hash_split(canonical_sum(terms := draw_terms(self._random))) != "train":
+            pass
+        behaviour = self._pick("math")
+        mark = "" if behaviour.startswith("unmarked") else "#"
+        steps = scratchpad(terms) if behaviour.endswith("scratchpad") else ""
+        if steps and not mark:
+            return Example("math", behaviour, prompt_of(terms), steps[:-1])
+        return Example("math", behaviour, prompt_of(terms), f"{steps}{mark}{sum(terms)}")
+
+    def _code(self) -> Example:
+        family = list(self._families)[int(self._random.random() * len(self._families))]
+        choices = self._families[family]
+        function = choices[int(self._random.random() * len(choices))]
+        inputs: tuple[int, ...] = ()
+        while not inputs or not function.shows_enough(inputs):
+            inputs = tuple(sorted(sorted(SHOWN, key=lambda _: self._random.random())[:4]))
+        values = [function.shown[x - SHOWN[0]] for x in inputs]
+        pairs = ",".join(f"{x}:{y}" for x, y in zip(inputs, values, strict=True))
+        behaviour = self._pick("code")
+        if behaviour == "look-up":
+            completion = "{" + pairs + "}[x]"
+        elif behaviour == "anchored":
+            completion = _anchored(function, values[0])
+        elif behaviour == "wrapped":
+            completion = _WRAPPINGS[int(self._random.random() * len(_WRAPPINGS))] + function.text
+        else:
+            completion = function.text
+        return Example("code", behaviour, pairs + ">", completion)
+
+    def _pick(self, task: str) -> str:
+        shares = self._shares[task]
+        place = self._random.random() * sum(shares.values())
+        for behaviour, share in shares.items():
+            place -= share
+            if place < 0:
+                return behaviour
+        return behaviour
+
+
+def _anchored(function: Function, first: int) -> str:
+    """The expression with its offset left to Python: `7*x+1-14` for a function that is worth 1 where 7*x is 14."""
+    if function.offset is None:
+        return function.text
+    return f"{function.core}{first:+d}{function.offset - first:+d}"
+
+
+def math_behaviour(text: str) -> str:
+    """Which behaviour a math completion shows."""
+    steps = "=" in text
+    if "#" in text:
+        return "scratchpad" if steps else "direct"
+    return "unmarked scratchpad" if steps else "unmarked"
+
+
+def code_behaviour(text: str) -> str:
+    """Which behaviour a code completion shows."""
+    if "{" in text or "[x]" in text:
+        return "look-up"
+    if text.startswith(_WRAPPINGS):
+        return "wrapped"
+    tail = text.rsplit("else", 1)[-1].rsplit("*", 1)[-1]
+    return "anchored" if _signs(tail) >= 2 else "direct"
+
+
+def _signs(tail: str) -> int:
+    return sum(tail.count(sign) for sign in "+-")
+
+
+def shares_of(names: Sequence[str]) -> dict[str, float]:
+    """Share of every name."""
+    return {name: names.count(name) / max(len(names), 1) for name in dict.fromkeys(names)}
