@@ -10,15 +10,16 @@ import functools
 import random
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from harness.errors import HarnessError
 from harness.tasks.base import Columns, Problem, Split, Task, check_split
 from harness.tasks.functions import FAMILIES, HIDDEN, SHOWN, Function, functions
+from harness.tasks.sandbox import Job, same
 
-__all__ = ["CodeTask", "program_of"]
+__all__ = ["CodeTask", "Program", "program_of"]
 
 EXAMPLES = 4
 SIZES = {"train": 8192, "validation": 1000, "test": 1000}
@@ -34,9 +35,11 @@ def _split(split: Split) -> tuple[Problem, ...]:
     A draw is kept if its examples show every part of the function and leave no doubt: every function of every family
     that fits them gives the same hidden values. So no prompt is found in two splits either.
     """
-    generator, seen, found = random.Random(f"code/{split}"), set(), []  # noqa: S311
+    generator = random.Random(f"code/{split}")  # noqa: S311
+    seen: set[str] = set()
+    found: list[Problem] = []
     universe = functions()
-    shown = np.array([f.shown for f in universe])
+    shown = np.array([f.shown for f in universe], dtype=np.int16).T.copy()  # [input, function]: contiguous compares
     hidden = np.array([f.hidden for f in universe])
     splits: dict[tuple[int, ...], Split] = {}
     members: dict[str, list[Function]] = {family: [] for family in FAMILIES}
@@ -48,12 +51,14 @@ def _split(split: Split) -> tuple[Problem, ...]:
         choices = members[families[len(found) % len(families)]]  # every family in turn: equal shares
         function = choices[int(generator.random() * len(choices))]
         inputs = tuple(sorted(sorted(SHOWN, key=lambda _: generator.random())[:EXAMPLES]))
-        prompt = ",".join(f"{x}:{function.shown[x - SHOWN[0]]}" for x in inputs) + ">"
-        if prompt in seen or not function.shows_enough(inputs):
+        if not function.shows_enough(inputs):
             continue
-        columns = [x - SHOWN[0] for x in inputs]
-        fits = (shown[:, columns] == np.array(function.shown)[columns]).all(1)
+        values = [function.shown[x - SHOWN[0]] for x in inputs]
+        fits = np.logical_and.reduce([shown[x - SHOWN[0]] == y for x, y in zip(inputs, values, strict=True)])
         if (hidden[fits] != np.array(function.hidden)).any():
+            continue
+        prompt = ",".join(f"{x}:{y}" for x, y in zip(inputs, values, strict=True)) + ">"
+        if prompt in seen:
             continue
         seen.add(prompt)
         data = {"inputs": inputs, "function": function, "family": function.family, "canonical": function.hidden}
@@ -99,10 +104,10 @@ class CodeTask(Task):
         values = dict(zip(programs, _run(programs, sandbox), strict=True))
         passed, runs = np.zeros((len(texts), len(HIDDEN))), np.zeros(len(texts))
         for row, (problem, (program, _)) in enumerate(zip(problems, parsed, strict=True)):
-            got = values[program] if program is not None else None
-            if got is not None:
-                runs[row] = 1
-                passed[row] = [_same(a, b) for a, b in zip(got, problem.answer, strict=True)]
+            if program is not None:
+                got = values[program]
+                runs[row] = all(value is not None for value in got)
+                passed[row] = [same(a, b) for a, b in zip(got, problem.answer, strict=True)]
         python = np.array([program is not None for program, _ in parsed], dtype=np.float64)
         lengths = np.array([len(text) for text in texts], dtype=np.float64)
         return {
@@ -114,21 +119,28 @@ class CodeTask(Task):
         }
 
 
-def program_of(text: str) -> tuple[str | None, bool]:
-    """A program that defines f, made of a completion, and whether the completion is a bare expression.
+class Program(NamedTuple):
+    """What the sandbox runs: an expression in x, or source that defines f."""
+
+    kind: Literal["expression", "function"]
+    source: str
+
+
+def program_of(text: str) -> tuple[Program | None, bool]:
+    """The program that a completion means, and whether the completion is a bare expression and nothing else.
 
     The text is parsed, never run. (None, False) where it is no Python.
     """
     bare = text.strip()
     if bare.startswith("def f("):
-        return (bare, False) if _parses(bare, "exec") else (None, False)
+        return (Program("function", bare), False) if _parses(bare, "exec") else (None, False)
     for wrapping in _WRAPPINGS:
         bare = bare.removeprefix(wrapping)
     if not bare or not _parses(bare, "eval"):
         return None, False
     if bare.startswith("lambda"):
-        return f"f = (\n{bare}\n)\n", False
-    return f"f = lambda x: (\n{bare}\n)\n", bare == text
+        return Program("function", f"f = (\n{bare}\n)\n"), False
+    return Program("expression", bare), bare == text
 
 
 def _parses(text: str, mode: str) -> bool:
@@ -139,19 +151,9 @@ def _parses(text: str, mode: str) -> bool:
     return True
 
 
-def _run(programs: Sequence[str], sandbox: Any) -> list[list[Any] | None]:
-    """Per program its values at the hidden inputs; None if any input failed or ran out of time."""
+def _run(programs: Sequence[Program], sandbox: Any) -> list[list[Any]]:
+    """Per program its values at the hidden inputs, None where an input failed."""
     if not programs:
         return []
-    from harness.tasks.sandbox import Job
-
-    outcomes = sandbox.run([Job(source=program, inputs=[[x] for x in HIDDEN]) for program in programs])
-    return [
-        None if outcome.values is None or len(outcome.values) != len(HIDDEN) else list(outcome.values)
-        for outcome in outcomes
-    ]
-
-
-def _same(got: Any, expected: int) -> bool:
-    """Numbers compare by value (7.0 is 7), truth values are not numbers."""
-    return isinstance(got, int | float) and not isinstance(got, bool) and got == expected
+    jobs = [Job(program.source, [[x] for x in HIDDEN], program.kind) for program in programs]
+    return [list(outcome.values) for outcome in sandbox.run(jobs)]

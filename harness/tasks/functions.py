@@ -18,20 +18,19 @@ __all__ = ["FAMILIES", "HIDDEN", "SHOWN", "Function", "functions"]
 
 SHOWN = tuple(range(1, 10))  # inputs that examples are drawn from
 HIDDEN = (-3, -2, -1, 0, 10, 11, 12, 13)  # inputs that decide
-LARGEST = 199  # no shown value is longer than -199
+LARGEST = 199  # of the shown values, which keeps prompts short
 
-_INPUTS = np.array(SHOWN + HIDDEN, dtype=np.int64)
+X = np.array(SHOWN + HIDDEN, dtype=np.int64)  # all inputs, in the order of the value arrays below
 _OFFSETS = range(-9, 21)
 _WIDE = range(-20, 21)
 
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    """f(x) in two spellings, each with one place that depends on an offset.
+    """f(x) as an expression that ends with an offset: `core` and `offset` joined are the whole text.
 
-    `core` is the expression without its offset and `offset` the number added last (None: nothing is added). A branch
-    keeps its offset at the end of the expression too, so `core + offset` is always the whole text.
-    `core_at(x)` is what the part that the offset is added to is worth at x.
+    `offset` is None for families without one. In a branch, whose text ends with its left-hand part, it belongs to that
+    part alone. So at the smallest shown input, always on the left, f is worth the core's part there plus the offset.
     """
 
     family: str
@@ -39,7 +38,7 @@ class Function:
     offset: int | None
     shown: tuple[int, ...]  # values at SHOWN
     hidden: tuple[int, ...]  # values at HIDDEN
-    kink: int | None = None  # largest input of the left part, for functions with two parts
+    kink: int | None = None  # largest input of the left-hand part, for functions with two parts
     period: int | None = None
 
     @property
@@ -63,46 +62,53 @@ class Function:
 
 
 def _make(
-    family: str, core: str, offset: int | None, value: Callable[[np.ndarray], np.ndarray], **parts: int | None
+    family: str,
+    core: str,
+    offset: int | None,
+    core_values: np.ndarray,
+    *,
+    kink: int | None = None,
+    period: int | None = None,
 ) -> Function | None:
-    values = value(_INPUTS) + (offset or 0)
+    """The function whose core has these values at all inputs; None if a shown value would be too long."""
+    values = core_values + (offset or 0)
     if np.abs(values[: len(SHOWN)]).max() > LARGEST:
         return None
     table = tuple(values.tolist())
-    return Function(family, core, offset, table[: len(SHOWN)], table[len(SHOWN) :], **parts)
+    return Function(family, core, offset, table[: len(SHOWN)], table[len(SHOWN) :], kink, period)
 
 
 def _linear() -> Iterator[Function | None]:
     for a in range(2, 13):
         for c in _WIDE:
-            yield _make("linear", f"{a}*x", c, lambda x, a=a: a * x)
+            yield _make("linear", f"{a}*x", c, a * X)
 
 
 def _square() -> Iterator[Function | None]:
     for a in range(-6, 7):
         for c in _WIDE:
-            yield _make("square", f"x*(x{a:+d})" if a else "x*x", c, lambda x, a=a: x * (x + a))
+            yield _make("square", f"x*(x{a:+d})" if a else "x*x", c, X * (X + a))
 
 
 def _modulo() -> Iterator[Function | None]:
     for a in (2, 3, 4):
         for b in range(2, 8):
             for c in _OFFSETS:
-                yield _make("modulo", f"x%{a}*{b}", c, lambda x, a=a, b=b: x % a * b, period=a)
+                yield _make("modulo", f"x%{a}*{b}", c, X % a * b, period=a)
 
 
 def _floor() -> Iterator[Function | None]:
     for a in (2, 3, 4):
         for b in range(2, 10):
             for c in _OFFSETS:
-                yield _make("floor", f"x//{a}*{b}", c, lambda x, a=a, b=b: x // a * b)
+                yield _make("floor", f"x//{a}*{b}", c, X // a * b)
 
 
 def _absolute() -> Iterator[Function | None]:
     for t in range(3, 8):
         for b in range(2, 7):
             for c in _OFFSETS:
-                yield _make("absolute", f"abs(x-{t})*{b}", c, lambda x, t=t, b=b: np.abs(x - t) * b, kink=t)
+                yield _make("absolute", f"abs(x-{t})*{b}", c, np.abs(X - t) * b, kink=t)
 
 
 def _clip() -> Iterator[Function | None]:
@@ -110,7 +116,7 @@ def _clip() -> Iterator[Function | None]:
         for t in range(3, 8):
             for b in range(2, 6):
                 for c in _OFFSETS:
-                    yield _make("clip", f"{name}(x,{t})*{b}", c, lambda x, t=t, b=b, clip=clip: clip(x, t) * b, kink=t)
+                    yield _make("clip", f"{name}(x,{t})*{b}", c, clip(X, t) * b, kink=t)
 
 
 def _step() -> Iterator[Function | None]:
@@ -118,27 +124,23 @@ def _step() -> Iterator[Function | None]:
         for a in _WIDE:
             for b in _WIDE:
                 if a != b:
-                    yield _make(
-                        "step", f"{a} if x>{t} else {b}", None, lambda x, t=t, a=a, b=b: np.where(x > t, a, b), kink=t
-                    )
+                    yield _make("step", f"{a} if x>{t} else {b}", None, np.where(t < X, a, b), kink=t)
 
 
 def _parity() -> Iterator[Function | None]:
     for a in _WIDE:
         for b in _WIDE:
             if a != b:
-                yield _make(
-                    "parity", f"{a} if x%2 else {b}", None, lambda x, a=a, b=b: np.where(x % 2 == 1, a, b), period=2
-                )
+                yield _make("parity", f"{a} if x%2 else {b}", None, np.where(X % 2 == 1, a, b), period=2)
 
 
 def _branch() -> Iterator[Function | None]:
+    """Two slopes. Only the right-hand part has no offset, so c is taken off it before _make adds it everywhere."""
     for t in range(3, 7):
         for a in range(2, 10):
             for c in _WIDE:
                 if c:
-                    values = functools.partial(lambda x, t, a, c: np.where(x > t, a * x - c, x), t=t, a=a, c=c)
-                    yield _make("branch", f"{a}*x if x>{t} else x", c, values, kink=t)
+                    yield _make("branch", f"{a}*x if x>{t} else x", c, np.where(t < X, a * X - c, X), kink=t)
 
 
 FAMILIES: dict[str, Callable[[], Iterator[Function | None]]] = {

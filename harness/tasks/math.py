@@ -59,7 +59,9 @@ def draw_terms(generator: random.Random) -> tuple[int, ...]:
 @functools.cache
 def _split(split: Split) -> tuple[Problem, ...]:
     """All problems of a split: draws of a fixed stream whose canonical form hashes into it, each form once."""
-    generator, seen, found = random.Random(f"math/{split}"), set(), []  # noqa: S311
+    generator = random.Random(f"math/{split}")  # noqa: S311
+    seen: set[str] = set()
+    found: list[Problem] = []
     while len(found) < SIZES[split]:
         terms = draw_terms(generator)
         canonical = canonical_sum(terms)

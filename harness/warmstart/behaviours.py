@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.tasks.base import hash_split
 from harness.tasks.functions import FAMILIES, SHOWN, Function, functions
@@ -36,7 +36,7 @@ class Example:
 class Examples:
     """An endless stream of examples of both tasks in turn, a pure function of its seed; train problems only."""
 
-    def __init__(self, seed: int, math_shares: dict[str, float], code_shares: dict[str, float]) -> None:
+    def __init__(self, seed: int, math_shares: Mapping[str, float], code_shares: Mapping[str, float]) -> None:
         self._random = random.Random(f"warmstart/{seed}")  # noqa: S311
         self._shares = {"math": math_shares, "code": code_shares}
         self._families: dict[str, list[Function]] = {family: [] for family in FAMILIES}
