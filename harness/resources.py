@@ -13,7 +13,7 @@ _WORKING_COPY = {"suites": "suites", "template": "plugins/template", "rules.md":
 
 
 def data_path(name: str) -> Path:
-    """The file or folder `name` ("suites", "template", "rules.md"). Raises UsageError when the installation lacks it."""
+    """The file or folder `name` ("suites", "template", "rules.md"); UsageError where the installation lacks it."""
     installed = _PACKAGE / "_data" / name
     if installed.exists():
         return installed

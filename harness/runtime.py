@@ -1,7 +1,7 @@
 """The only place that sets process-wide state: thread counts, environment variables of libraries, signals.
 
-`prepare()` must run before torch is imported: libgomp reads OMP_WAIT_POLICY once, and its default (spinning at barriers)
-makes two processes that share a core more than ten times slower.
+`prepare()` must run before torch is imported: libgomp reads OMP_WAIT_POLICY once, and its default (spinning at
+barriers) makes two processes that share a core more than ten times slower.
 """
 
 from __future__ import annotations

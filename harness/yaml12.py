@@ -1,6 +1,6 @@
 """Reading and writing YAML as version 1.2 has it: `1e-4` is a number, `no` is a string, `010` is ten.
 
-PyYAML implements version 1.1, where `1e-4` is a string, `no` is false, `1:30` is ninety and a repeated key silently wins.
+PyYAML has version 1.1, where `1e-4` is a string, `no` is false, `1:30` is ninety and a repeated key silently wins.
 """
 
 from __future__ import annotations

@@ -1,0 +1,88 @@
+"""The command line: `harness <command>`. A module per command; nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+__all__ = ["COMMANDS", "app", "main"]
+
+COMMANDS = (
+    "run", "status", "methods", "explain", "leaderboard", "compare", "evaluate", "ui", "warmstart", "models", "doctor",
+    "clean",
+)  # fmt: skip
+
+
+def app() -> object:
+    """The typer application, with every command registered by its module's `register(app)`."""
+    import typer
+
+    import harness
+
+    application = typer.Typer(
+        name="harness", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+        help="Compare policy optimizers for language models under one budget.",
+    )  # fmt: skip
+
+    def show_version(asked: bool) -> None:
+        if asked:
+            print(f"policy-harness {harness.__version__}")
+            raise typer.Exit
+
+    @application.callback()
+    def _options(
+        debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
+        version: bool = typer.Option(
+            False, "--version", callback=show_version, is_eager=True, help="Show the version."
+        ),
+    ) -> None:
+        """Options before the command."""
+
+    for name in COMMANDS:
+        try:
+            module = importlib.import_module(f"harness.cli.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"harness.cli.{name}":
+                raise
+            continue
+        module.register(application)
+    return application
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 fine, 1 a check or trial failed, 2 usage, 130 interrupted."""
+    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _run(arguments: list[str]) -> int:
+    from harness.errors import HarnessError
+    from harness.runtime import prepare
+
+    prepare()
+    debug = "--debug" in arguments  # wherever it stands
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        code = app()(args=arguments, prog_name="harness", standalone_mode=False)  # type: ignore[operator]
+    except HarnessError as error:
+        if debug:
+            raise
+        return _complain(error, error.exit_code)
+    except (KeyboardInterrupt, BrokenPipeError) as error:
+        return 130 if isinstance(error, KeyboardInterrupt) else 0
+    except Exception as error:
+        if debug:
+            raise
+        if hasattr(error, "format_message"):  # the parser's own, whichever library typer takes it from
+            return _complain(error.format_message(), getattr(error, "exit_code", 2))
+        if type(error).__name__ == "Abort":
+            return 130
+        text = f"{type(error).__name__}: {error}; this is a fault of the harness or a plugin, --debug shows where"
+        return _complain(text, 1)
+    return code if isinstance(code, int) else 0
+
+
+def _complain(error: object, code: int) -> int:
+    """One line on stderr."""
+    print(f"harness: {' '.join(str(error).split())}", file=sys.stderr)
+    return code

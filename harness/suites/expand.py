@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from harness.suites.schema import Suite
 from harness.training.config import TrialConfig
@@ -17,9 +16,11 @@ Canonical = Callable[[str], str]
 _SHARED = tuple(name for name in TrialConfig.model_fields if name not in {"suite", "method", "seed"})
 
 
-def canonical_stack(catalogue: Any = None) -> Canonical:
+def canonical_stack(plugin_files: Sequence[str] = ()) -> Canonical:
     """A function from a stack as written to its canonical spelling; it raises UsageError for unknown names."""
-    from harness.host import build_stack
+    from harness.host import build_stack, discover
+
+    catalogue = discover(tuple(plugin_files))
 
     return lambda text: build_stack(text, catalogue).canonical
 
@@ -33,9 +34,12 @@ def rows(suite: Suite, canonical: Canonical) -> list[str]:
     return list(dict.fromkeys([baseline, *listed, *controls]))
 
 
-def trials(suite: Suite, canonical: Canonical | None = None) -> list[TrialConfig]:
-    """Every (row, seed), seed by seed, so that a run that is cut short has compared all methods on the first seeds."""
-    stacks = rows(suite, canonical or canonical_stack())
+def trials(suite: Suite, canonical: Canonical | None = None, *, controls: bool = True) -> list[TrialConfig]:
+    """Every (row, seed), seed by seed, so that a run that is cut short has compared all methods on the first seeds.
+
+    `controls=False`: the methods as they stand, for a suite read from its run directory, where all rows are listed.
+    """
+    stacks = rows(suite, canonical or canonical_stack(suite.plugins)) if controls else list(suite.methods)
     shared = {name: getattr(suite, name) for name in _SHARED}
     return [
         TrialConfig(suite=suite.name, method=stack, seed=seed, **shared) for seed in suite.seeds for stack in stacks

@@ -74,7 +74,7 @@ class Suite(Section):
         for item in value if isinstance(value, (list, tuple)) else ():
             if isinstance(item, dict):
                 name = next(iter(item), "dapo")
-                raise ValueError(f"a method is one text with its parameters in parentheses, as {name}(x=1)")
+                raise ValueError(f"a method is one text with its parameters in parentheses, as {name}(x=1)")  # noqa: TRY004 -- pydantic's
         return value
 
     @field_validator("limits")
@@ -85,9 +85,7 @@ class Suite(Section):
         return value
 
     @classmethod
-    def load(
-        cls, name: str | Path, sets: Sequence[str] = (), overrides: Mapping[str, Any] | None = None
-    ) -> Suite:
+    def load(cls, name: str | Path, sets: Sequence[str] = (), overrides: Mapping[str, Any] | None = None) -> Suite:
         """Read a suite by path or bundled name. Raises UsageError: file, line, fault and the nearest known name."""
         return cls.check(read(name, sets, overrides))
 

@@ -1,0 +1,52 @@
+"""Reading option values that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from harness.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from harness.suites.store import RunDirectory
+
+__all__ = ["run_directory", "shard", "value"]
+
+T = TypeVar("T")
+
+
+def value(option: str, text: str, parse: Callable[[str], T]) -> T:
+    """`parse(text)`, its ValueError as a UsageError that names the option."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def shard(text: str) -> tuple[int, int]:
+    """3/16 -> (3, 16). Raises UsageError."""
+    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise UsageError(f"--shard {text}: write i/n with i from 1 to n, for example --shard 3/16")
+    return int(found[1]), int(found[2])
+
+
+def run_directory(name: str, out: Path | None) -> RunDirectory:
+    """The runs of a suite given by bundled name, by path, or by the name or path of its run directory."""
+    from harness.suites.store import DEFAULT_OUT, RunDirectory
+
+    if (Path(name) / "suite.yaml").is_file():
+        return RunDirectory(Path(name))
+    if name.endswith((".yaml", ".yml")):
+        from harness.suites.reader import read
+
+        name = str(read(name).data.get("name", Path(name).stem))
+    found = RunDirectory.of(name, out)
+    if not found.suite_file.is_file():
+        base = out or DEFAULT_OUT
+        known = [file.parent.name for file in base.glob("*/suite.yaml")] if base.is_dir() else []
+        hint = nearest(name, known) if known else " Run the suite first, or say with --out where its runs are."
+        raise UsageError(f"no runs of {name!r} in {base}.{hint}")
+    return found

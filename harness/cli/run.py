@@ -1,0 +1,140 @@
+"""`harness run SUITE`: run a suite, or go on with it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli import options
+from harness.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from harness.suites.run import Plan, Report
+    from harness.suites.schema import Suite
+
+__all__ = ["register"]
+
+EXECUTORS = ("local", "ray")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(run)
+
+
+def run(  # noqa: PLR0917 -- typer reads options from the signature
+    suite: Annotated[str, typer.Argument(help="Name of a bundled suite, or a path.", show_default=False)] = "",
+    methods: Annotated[str, typer.Option(help="Run these stacks instead of the suite's: a,b+c(x=1).")] = "",
+    seeds: Annotated[str, typer.Option(help="A count (5) or seeds (0,2,4-7).")] = "",
+    budget: Annotated[str, typer.Option(help="Budget of a trial in the suite's currency: 200k, 1.5M.")] = "",
+    plugin: Annotated[list[str] | None, typer.Option(help="A Python file with @method classes.")] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Trials at a time; 0: one per core.")] = 0,
+    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    shard: Annotated[str, typer.Option(help="Run part i of n (3/16), without MLflow.")] = "1/1",
+    max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop cleanly after so long.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: optimizer.lr=3e-5.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved suite and stop.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where runs are kept (default ./runs).")] = None,
+    tracking_uri: Annotated[str, typer.Option(help="MLflow store (default: sqlite in --out).")] = "",
+    no_tracking: Annotated[bool, typer.Option("--no-tracking", help="Do not write to MLflow.")] = False,
+    sandbox: Annotated[str, typer.Option(help="namespaces or limits: how code of tasks is confined.")] = "",
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of suite files and stop.")] = False,
+) -> None:
+    """Run a suite, or go on with it: the same command again resumes."""
+    if schema:
+        from harness.suites.jsonschema import schema_text
+
+        print(schema_text(), end="")
+        return
+    if not suite:
+        from harness.resources import bundled_suites
+
+        raise UsageError(f"which suite? Bundled: {', '.join(bundled_suites())}; or the path of a file")
+    if executor not in EXECUTORS:
+        raise UsageError(f"--executor {executor}: unknown.{nearest(executor, EXECUTORS)}")
+    if executor == "ray":
+        raise UsageError(
+            "--executor ray is not available in this version; use --executor local, or --shard i/n on many machines"
+        )
+    part = options.shard(shard)
+    chosen = load(suite, set_ or [], methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox=sandbox)
+    if dry_run:
+        print(chosen.to_yaml(), end="")
+        return
+    from harness.suites.run import execute, plan
+
+    planned = plan(chosen, out=out, shard=part)
+    uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
+    report = execute(planned, workers=workers or None, max_minutes=max_minutes)
+    finish(planned, report, uri)
+    raise typer.Exit(report.exit_code)
+
+
+def load(
+    suite: str, sets: list[str], *, methods: str, seeds: str, budget: str, plugins: list[str], sandbox: str
+) -> Suite:
+    """The suite with what the command line changes in it."""
+    from harness.suites.schema import Suite, parse_amount, parse_seeds
+
+    overrides: dict[str, Any] = {}
+    if methods:
+        from harness.host import split_methods
+
+        overrides["methods"] = split_methods(methods)
+    if seeds:
+        overrides["seeds"] = options.value("--seeds", seeds, parse_seeds)
+    if sandbox:
+        overrides["sandbox"] = sandbox
+    if plugins:
+        missing = next((file for file in plugins if not Path(file).is_file()), None)
+        if missing:
+            raise UsageError(f"--plugin {missing}: no such file")
+        overrides["plugins"] = tuple(str(Path(file).resolve()) for file in plugins)
+    if budget:
+        overrides["budget"] = {Suite.load(suite).budget.currency: options.value("--budget", budget, parse_amount)}
+    return Suite.load(suite, sets, overrides)
+
+
+def prepare_tracking(planned: Plan, uri: str) -> str:
+    """Create MLflow's store before any worker starts: first use by several processes is a race. Returns its URI."""
+    from harness import tracking
+
+    return str(tracking.prepare(uri or None, planned.store.path))
+
+
+def finish(planned: Plan, report: Report, uri: str) -> None:
+    """Board, MLflow, and what to do next."""
+    name = planned.suite.name
+    if planned.shard[1] > 1:
+        print(
+            f"part {planned.shard[0]} of {planned.shard[1]} is over; "
+            f"`harness leaderboard {name} --rebuild` merges all parts"
+        )
+    elif report.skipped or report.outcomes or report.kept:
+        show_board(planned.store.path, uri)
+    for state in report.kept:
+        print(f"{state.config.method} seed {state.config.seed} {state.status} before: {state.error}", file=sys.stderr)
+    if report.signals or report.out_of_time:
+        why = "interrupted" if report.signals else "out of time (--max-minutes)"
+        print(f"{why}; go on with: {resume_command()}", file=sys.stderr)
+
+
+def show_board(directory: Path, uri: str) -> None:
+    """Print the table and write it to MLflow."""
+    from harness import tracking
+    from harness.leaderboard import board, show
+
+    made = board(directory)
+    show(made)
+    if uri:
+        tracking.sync(made, directory, uri)
+        print(f"MLflow: {uri} (`harness ui` opens it)")
+
+
+def resume_command() -> str:
+    """The command line that was given."""
+    return shlex.join(["harness", *sys.argv[1:]])

@@ -1,0 +1,139 @@
+"""Where a suite's runs lie: `<out>/<suite>/<method>/seed-<n>/`, with the resolved suite beside them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HarnessError, UsageError
+from harness.suites.expand import slug
+from harness.suites.reader import Layer
+from harness.suites.schema import Suite
+from harness.training.config import TrialConfig
+from harness.yaml12 import load
+
+__all__ = ["DEFAULT_OUT", "BusyError", "RunDirectory", "locked", "read_json", "write_json"]
+
+DEFAULT_OUT = Path("runs")
+
+# These may change between two calls of `harness run`: they add trials or decide when one is given up, never a number.
+_FREE = {"methods", "seeds", "question", "baseline", "honesty", "limits", "checkpoint_seconds", "plugins", "sandbox"}
+
+
+class RunDirectory:
+    """The directory of one suite's runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, name: str, out: Path | None = None) -> RunDirectory:
+        """The directory of the suite called `name` below `out` (default ./runs)."""
+        return cls((out or DEFAULT_OUT) / name)
+
+    @property
+    def suite_file(self) -> Path:
+        """The resolved suite, every method and seed ever asked for included."""
+        return self.path / "suite.yaml"
+
+    def trial(self, config: TrialConfig) -> Path:
+        """Where one trial keeps its files."""
+        return self.path / slug(config.method) / f"seed-{config.seed}"
+
+    def suite(self) -> Suite | None:
+        """The suite that ran here; None before the first run."""
+        if not self.suite_file.is_file():
+            return None
+        data, lines = load(self.suite_file)
+        return Suite.check(Layer(data, {path: f"{self.suite_file}:{line}" for path, line in lines.items()}))
+
+    def has_trials(self) -> bool:
+        """Whether any trial has begun here."""
+        return next(self.path.glob("*/seed-*/*.json*"), None) is not None
+
+    def record(self, suite: Suite, stacks: Sequence[str]) -> Suite:
+        """Write the suite beside its runs: with `stacks` for its methods, together with what was there before.
+
+        Raises UsageError when what was there ran under other settings: their numbers would not be comparable.
+        """
+        before = self.suite() if self.has_trials() else None
+        methods, seeds = tuple(stacks), suite.seeds
+        if before is not None:
+            self._refuse_other_settings(before, suite)
+            methods = tuple(dict.fromkeys((*before.methods, *methods)))
+            seeds = tuple(sorted({*before.seeds, *seeds}))
+        whole = suite.model_copy(update={"methods": methods, "seeds": seeds})
+        self.path.mkdir(parents=True, exist_ok=True)
+        _write(self.suite_file, whole.to_yaml())
+        return whole
+
+    def _refuse_other_settings(self, before: Suite, suite: Suite) -> None:
+        there, here = _flat(before.resolved()), _flat(suite.resolved())
+        changed = [
+            f"{key} is {there.get(key)!r} there and {here.get(key)!r} now"
+            for key in dict.fromkeys([*there, *here])
+            if key.split(".")[0] not in _FREE and there.get(key) != here.get(key)
+        ]
+        if changed:
+            more = f" (and {len(changed) - 2} more)" if len(changed) > 2 else ""
+            raise UsageError(
+                f"{self.path} holds runs of other settings: {'; '.join(changed[:2])}{more}; "
+                f"give another directory with --out, or remove them with `harness clean {suite.name}`"
+            )
+
+
+def _flat(data: Any, stem: str = "") -> dict[str, Any]:
+    """Nested mappings as dotted keys."""
+    if not isinstance(data, Mapping):
+        return {stem: data}
+    return {key: value for name in data for key, value in _flat(data[name], f"{stem}.{name}" if stem else name).items()}
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """A JSON object; {} where the file is missing or cut."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def write_json(file: Path, data: Mapping[str, Any]) -> None:
+    """Write so that a reader sees the old file or the new one, never a part."""
+    _write(file, json.dumps(data, indent=1, default=str) + "\n")
+
+
+def _write(file: Path, text: str) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(file)
+
+
+class BusyError(HarnessError):
+    """Another process trains in this directory."""
+
+
+@contextmanager
+def locked(directory: Path, patience: float = 60.0) -> Iterator[None]:
+    """Hold a trial's directory alone, waiting `patience` seconds for an orphaned worker to finish its step.
+
+    Raises BusyError where another process, here or on the same disk, goes on training in it.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + patience
+    with (directory / ".lock").open("a+") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise BusyError(f"{directory} is in use by another `harness run`") from None
+                time.sleep(0.2)
+        yield
