@@ -20,7 +20,7 @@ _EXPORTS = {
     "Trained": "harness.host.trained",
     "UsageError": "harness.errors",
     "hookimpl": "harness.host.markers",
-    "method": "harness.host.method",
+    "method": "harness.host.plugin",
     "standardize": "harness.groups",
 }
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.errors import HarnessError, PluginError, UsageError
     from harness.groups import Groups, standardize
     from harness.host.markers import hookimpl
-    from harness.host.method import method
+    from harness.host.plugin import method
     from harness.host.trained import Trained
 
 __all__ = [

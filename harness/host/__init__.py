@@ -1,0 +1,47 @@
+"""The plugin host: find plugins, parse and build a stack, call its hooks, explain it. Imports torch only to call."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_EXPORTS = {
+    "Catalogue": "catalogue",
+    "Entry": "catalogue",
+    "HookCaller": "caller",
+    "MethodInfo": "plugin",
+    "PluginSpec": "parsing",
+    "Seat": "stack",
+    "Stack": "stack",
+    "Trained": "trained",
+    "build_stack": "stack",
+    "discover": "catalogue",
+    "hookimpl": "markers",
+    "method": "plugin",
+    "needs_of": "plugin",
+    "parse_stack": "parsing",
+    "split_methods": "parsing",
+}
+
+if TYPE_CHECKING:
+    from harness.host.caller import HookCaller
+    from harness.host.catalogue import Catalogue, Entry, discover
+    from harness.host.markers import hookimpl
+    from harness.host.plugin import MethodInfo, method, needs_of
+    from harness.host.parsing import PluginSpec, parse_stack, split_methods
+    from harness.host.stack import Seat, Stack, build_stack
+    from harness.host.trained import Trained
+
+__all__ = [
+    "Catalogue", "Entry", "HookCaller", "MethodInfo", "PluginSpec", "Seat", "Stack", "Trained", "build_stack",
+    "discover", "hookimpl", "method", "needs_of", "parse_stack", "split_methods",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'harness.host' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"harness.host.{_EXPORTS[name]}"), name)
+    globals()[name] = value
+    return value

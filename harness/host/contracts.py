@@ -1,0 +1,290 @@
+"""What each hook must return: shapes, types, devices, finite numbers. Each check gives the value that goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from harness.batch import Batch
+from harness.host.trained import Trained
+
+__all__ = ["CHECKS", "NONE_ALLOWED", "Breach", "describe"]
+
+Arguments = Mapping[str, Any]
+
+NONE_ALLOWED = frozenset({"start", "next_round", "end_step"})
+
+
+class Breach(Exception):  # noqa: N818 - not an error of its own: the caller turns it into one that names the plugin
+    """A value that breaks a contract: what was expected and what came."""
+
+    def __init__(self, expected: str, actual: str) -> None:
+        super().__init__(f"expected {expected}, got {actual}")
+
+
+def describe(value: Any) -> str:
+    """`float32 tensor [3, 4]`, `dict`, `None`, ..."""
+    if isinstance(value, Tensor):
+        where = "" if value.device.type == "cpu" else f" on {value.device}"
+        grad = " that carries gradients" if value.requires_grad else ""
+        return f"{str(value.dtype).removeprefix('torch.')} tensor {list(value.shape)}{where}{grad}"
+    if value is None:
+        return "None"
+    if isinstance(value, str | int | float | bool):
+        return f"{type(value).__name__} {value!r}"
+    return f"{type(value).__name__} of length {len(value)}" if isinstance(value, Sequence) else type(value).__name__
+
+
+# -- building blocks -------------------------------------------------------------------------------------------------
+
+
+def _tensor(value: Any, expected: str, shapes: Iterable[Sequence[int]], device: torch.device) -> Tensor:
+    if not isinstance(value, Tensor) or tuple(value.shape) not in {tuple(shape) for shape in shapes}:
+        raise Breach(expected, describe(value))
+    if value.device != device:
+        raise Breach(f"{expected} on {device}", describe(value) + (" on cpu" if value.device.type == "cpu" else ""))
+    return value
+
+
+def _floats(value: Tensor, expected: str, mask: Tensor, *others: torch.dtype) -> Tensor:
+    """The tensor in the dtype of the mask, which is that of the log-probabilities."""
+    if value.dtype == mask.dtype:
+        return value
+    if value.dtype in others:
+        return value.to(mask.dtype)
+    raise Breach(f"{expected} of {str(mask.dtype).removeprefix('torch.')}", describe(value))
+
+
+def _detached(value: Tensor, expected: str) -> Tensor:
+    if value.requires_grad:
+        raise Breach(f"{expected}, detached", describe(value))
+    return value
+
+
+def _finite(value: Tensor, mask: Tensor, expected: str) -> Tensor:
+    """The tensor [N, 1] or [N, T], 0 in place of what is not finite at masked-out places; one reduction if all is."""
+    if math.isfinite(value.detach().sum()):
+        return value
+    counts = mask > 0 if value.shape == mask.shape else (mask > 0).any(-1, keepdim=True)
+    bad = ~value.detach().isfinite() & counts
+    if bad.any():
+        row, column = bad.nonzero()[0].tolist()
+        place = f"row {row}" if value.shape[1] == 1 != mask.shape[1] else f"row {row}, token {column}"
+        raise Breach(f"{expected}, finite where the mask is 1", f"{float(value.detach()[row, column])} at {place}")
+    return torch.where(counts, value, torch.zeros_like(value))
+
+
+def _mapping(value: Any, expected: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise Breach(expected, describe(value))
+    return value
+
+
+def _same_rows(value: Any, batch: Batch, expected: str) -> Batch:
+    if not isinstance(value, Batch):
+        raise Breach(expected, describe(value))
+    if len(value) != len(batch):
+        raise Breach(f"{expected} with its {len(batch)} rows", f"{len(value)} rows")
+    return value
+
+
+# -- one check a hook ------------------------------------------------------------------------------------------------
+
+
+def _start(value: Any, _: Arguments) -> Any:
+    if value is not None:
+        raise Breach("None (set attributes on self)", describe(value))
+    return value
+
+
+def _build(value: Any, _: Arguments) -> Any:
+    for name, module in _mapping(value, "{name: module or Trained(module)}").items():
+        if not isinstance(module.module if isinstance(module, Trained) else module, nn.Module):
+            raise Breach("{name: module or Trained(module)}", f"{name!r}: {describe(module)}")
+    return value
+
+
+def _select_prompts(value: Any, _: Arguments) -> Any:
+    expected = "a non-empty list of prompt keys"
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise Breach(expected, describe(value))
+    wrong = next((key for key in value if not isinstance(key, str)), None)
+    if wrong is not None:
+        raise Breach(expected, f"the element {describe(wrong)}")
+    return value
+
+
+def _requests(value: Any, _: Arguments) -> Any:
+    expected = "a list of requests (from state.request)"
+    if value is None or isinstance(value, str) or not isinstance(value, Sequence):
+        raise Breach(expected, describe(value))
+    wrong = next((item for item in value if not hasattr(item, "n") or not hasattr(item, "key")), None)
+    if wrong is not None:
+        raise Breach(expected, f"the element {describe(wrong)}")
+    return value
+
+
+def _generate(value: Any, _: Arguments) -> Any:
+    if not all(hasattr(value, name) for name in ("completion_ids", "mask", "logp", "requests")):
+        raise Breach("Rollouts", describe(value))
+    return value
+
+
+def _score(value: Any, arguments: Arguments) -> Any:
+    mask: Tensor = arguments["rollouts"].mask
+    rows, tokens = mask.shape
+    checked = {}
+    for name, column in _mapping(value, "{name: tensor [N] or [N, T]}").items():
+        expected = f"the column {name!r} as float [{rows}] or [{rows}, {tokens}]"
+        column = _tensor(column, expected, ([rows], [rows, tokens]), mask.device)  # noqa: PLW2901
+        if column.is_complex() or column.requires_grad:
+            raise Breach(f"{expected}, detached", describe(column))
+        column = column.to(mask.dtype)  # noqa: PLW2901
+        if column.isinf().any():
+            raise Breach(f"{expected}, finite or NaN (does not apply)", "an infinite value")
+        checked[name] = column
+    return checked
+
+
+def _group_by(value: Any, arguments: Arguments) -> Any:
+    batch: Batch = arguments["batch"]
+    expected = f"integer keys [{len(batch)}] or [{len(batch)}, C]"
+    shape = [len(batch), value.shape[1]] if isinstance(value, Tensor) and value.dim() == 2 else [len(batch)]
+    value = _tensor(value, expected, [shape], batch.device)
+    if value.is_floating_point() or value.is_complex():
+        raise Breach(expected, describe(value))
+    return value.long()
+
+
+def _choice(*, per_token: bool) -> Callable[[Any, Arguments], Any]:
+    def check(value: Any, arguments: Arguments) -> Any:
+        batch: Batch = arguments["batch"]
+        shapes = [[len(batch)], [len(batch), batch.tokens]] if per_token else [[len(batch)]]
+        expected = "bool " + " or ".join(map(str, shapes))
+        value = _tensor(value, expected, shapes, batch.device)
+        if value.dtype != torch.bool:
+            raise Breach(expected, describe(value))
+        return value
+
+    return check
+
+
+def _next_round(value: Any, arguments: Arguments) -> Any:
+    return None if value is None else _requests(value, arguments)
+
+
+def _augment(value: Any, arguments: Arguments) -> Any:
+    expected = "the batch, with rows added"
+    if not isinstance(value, Batch):
+        raise Breach(expected, describe(value))
+    if value.prompts is not None and len(value.prompts) != len(value):
+        raise Breach(f"{expected}, and one prompt record a row", f"{len(value.prompts)} records for {len(value)} rows")
+    return value
+
+
+def _annotate(value: Any, arguments: Arguments) -> Any:
+    batch: Batch = arguments["batch"]
+    for name, tensor in _mapping(value, "{name: tensor}").items():
+        expected = f"{name!r} as a detached tensor with {len(batch)} rows"
+        if not isinstance(tensor, Tensor) or tensor.shape[:1] != (len(batch),) or tensor.requires_grad:
+            raise Breach(expected, describe(tensor))
+        if name in batch.extras:
+            raise Breach("a name that batch.extras does not hold yet", repr(name))
+    return value
+
+
+def _shape_rewards(value: Any, arguments: Arguments) -> Any:
+    batch: Batch = arguments["batch"]
+    value = _same_rows(value, batch, "the batch with rewards changed")
+    columns = len(value.reward_names)
+    expected = f"rewards [{len(batch)}, {columns}] and {columns} weights for {columns} names"
+    _tensor(value.rewards, expected, [[len(batch), columns]], batch.device)
+    _tensor(value.reward_weights, expected, [[columns]], batch.device)
+    _detached(value.rewards, expected)
+    if value.rewards.isinf().any():
+        raise Breach("rewards that are finite or NaN (does not apply)", "an infinite value")
+    if value.correct is not batch.correct and not torch.equal(value.correct, batch.correct):
+        raise Breach("`correct` unchanged: it is the task's verdict", "another one")
+    return value
+
+
+def _estimate_advantages(value: Any, arguments: Arguments) -> Any:
+    batch: Batch = arguments["batch"]
+    rows = len(batch)
+    expected = f"advantages [{rows}] or [{rows}, {batch.tokens}]"
+    value = _tensor(value, expected, ([rows], [rows, 1], [rows, batch.tokens]), batch.device)
+    value = _detached(_floats(value, expected, batch.mask, batch.rewards.dtype), expected)
+    return _finite(value[:, None] if value.dim() == 1 else value, batch.mask, expected)
+
+
+def _aggregate(value: Any, arguments: Arguments) -> Any:
+    batch: Batch = arguments["batch"]
+    expected = f"weights [{len(batch)}, {batch.tokens}]"
+    value = _tensor(value, expected, [batch.mask.shape], batch.device)
+    value = _detached(_floats(value, expected, batch.mask), expected)
+    value = _finite(value, batch.mask, expected)
+    return torch.where(batch.mask > 0, value, torch.zeros_like(value))
+
+
+def _policy_loss(value: Any, arguments: Arguments) -> Any:
+    mask = arguments["batch"].mask
+    expected = f"token losses {list(mask.shape)} or [{len(mask)}, 1]"
+    value = _floats(_tensor(value, expected, (mask.shape, (len(mask), 1)), mask.device), expected, mask)
+    return _finite(value, mask, expected).expand(mask.shape)
+
+
+def _loss(value: Any, arguments: Arguments) -> Any:
+    mask = arguments["batch"].mask
+    value = _floats(_tensor(value, "a scalar", [()], mask.device), "a scalar", mask)
+    if not math.isfinite(value.detach()):
+        raise Breach("a finite scalar", str(float(value.detach())))
+    return value
+
+
+def _regularize(value: Any, arguments: Arguments) -> Any:
+    mask = arguments["batch"].mask
+    expected = f"a scalar or terms {list(mask.shape)}"
+    value = _floats(_tensor(value, expected, ((), mask.shape), mask.device), expected, mask)
+    return _loss(value, arguments) if value.dim() == 0 else _finite(value, mask, expected)
+
+
+def _metrics(value: Any, _: Arguments) -> Any:
+    if value is None:
+        return None
+    found = {}
+    for name, number in _mapping(value, "{name: number}").items():
+        if isinstance(number, Tensor) and number.numel() == 1:
+            found[name] = float(number.detach())
+        elif isinstance(number, int | float):
+            found[name] = float(number)
+        else:
+            raise Breach("{name: number}", f"{name!r}: {describe(number)}")
+    return found
+
+
+CHECKS: dict[str, Callable[[Any, Arguments], Any]] = {
+    "start": _start,
+    "build": _build,
+    "select_prompts": _select_prompts,
+    "allocate_rollouts": _requests,
+    "generate": _generate,
+    "score": _score,
+    "group_by": _group_by,
+    "keep": _choice(per_token=False),
+    "next_round": _next_round,
+    "augment": _augment,
+    "annotate": _annotate,
+    "shape_rewards": _shape_rewards,
+    "estimate_advantages": _estimate_advantages,
+    "train_on": _choice(per_token=True),
+    "aggregate": _aggregate,
+    "policy_loss": _policy_loss,
+    "loss": _loss,
+    "regularize": _regularize,
+    "update": _metrics,
+    "end_step": _metrics,
+}

@@ -1,0 +1,94 @@
+"""What a plugin class may not do: each fault is found when the class is made, and named."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from harness.errors import PluginError, nearest
+from harness.hookspecs import HOOKS, HookSpecs
+from harness.host.markers import MARK
+
+__all__ = ["ARGUMENTS", "check_class", "implementations"]
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    hook: tuple(inspect.signature(getattr(HookSpecs, hook)).parameters)[1:] for hook in HOOKS
+}
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def implementations(cls: type) -> dict[str, str]:
+    """The hooks that a class implements, inherited ones too: {hook: "plain" or "wrapper"}, in order of the step."""
+    kinds = {}
+    for hook in HOOKS:
+        options = getattr(inspect.getattr_static(cls, hook, None), MARK, None)
+        if options:
+            kinds[hook] = "wrapper" if options["wrapper"] else "plain"
+    return kinds
+
+
+def check_class(cls: type) -> None:
+    """Raise PluginError, naming class and method, if pluggy would silently ignore or misorder an implementation."""
+    for owner in reversed(cls.__mro__[:-1]):
+        for name, value in vars(owner).items():
+            _check_attribute(cls, name, value)
+
+
+def _check_attribute(cls: type, name: str, value: Any) -> None:
+    where = f"{cls.__name__}.{name}"
+    function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+    options = getattr(value, MARK, None) or getattr(function, MARK, None)
+    if options is None:
+        marks = getattr(function, "__dict__", {}) if callable(function) else {}
+        foreign = next((key for key, mark in marks.items() if key.endswith("_impl") and isinstance(mark, dict)), None)
+        if foreign:
+            project = foreign.removesuffix("_impl")
+            raise PluginError(f"{where} carries the hook marker of {project!r}; use `from harness import hookimpl`")
+        if name in HOOKS:
+            raise PluginError(
+                f"{where} is named like a hook but not decorated, so it would never be called; "
+                "add @hookimpl, or rename it"
+            )
+        return
+    if name not in HOOKS:
+        raise PluginError(f"{where} is decorated with @hookimpl, but there is no hook {name!r}.{nearest(name, HOOKS)}")
+    if not inspect.isfunction(value):
+        raise PluginError(f"{where} must be an ordinary method (self first), not a {type(value).__name__}")
+    _check_options(where, options)
+    _check_signature(where, name, value)
+    _check_kind(where, value, wrapper=options["wrapper"])
+
+
+def _check_options(where: str, options: dict[str, Any]) -> None:
+    for option in ("tryfirst", "trylast", "hookwrapper", "specname", "optionalhook"):
+        if options.get(option):
+            raise PluginError(f"{where}: hookimpl({option}=...) is not allowed; the order of the stack decides")
+
+
+def _check_signature(where: str, hook: str, function: Any) -> None:
+    known = ARGUMENTS[hook]
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.kind not in _POSITIONAL:
+            raise PluginError(
+                f"{where}: argument {parameter.name!r} must be positional; keyword-only arguments, *args and **kwargs "
+                f"are never passed. The hook offers: {', '.join(known)}"
+            )
+        if parameter.default is not parameter.empty:
+            raise PluginError(
+                f"{where}: argument {parameter.name!r} must not have a default, it would never be passed; "
+                "a hyper-parameter is a field of the class"
+            )
+        if parameter.name not in known:
+            raise PluginError(
+                f"{where}: the hook has no argument {parameter.name!r}.{nearest(parameter.name, known)}"
+                f" It offers: {', '.join(known)}"
+            )
+
+
+def _check_kind(where: str, function: Any, *, wrapper: bool) -> None:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise PluginError(f"{where}: hooks are ordinary functions, not async ones")
+    if wrapper and not inspect.isgeneratorfunction(function):
+        raise PluginError(f"{where}: a wrapper needs one `yield`, which gives what lies below")
+    if not wrapper and inspect.isgeneratorfunction(function):
+        raise PluginError(f"{where} yields, so it must be a wrapper: @hookimpl(wrapper=True)")

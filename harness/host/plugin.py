@@ -1,0 +1,171 @@
+"""`@method`: turns a class into a method plugin, a keyword-only dataclass compared by identity."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Collection
+from typing import Any, Literal, TypeVar, dataclass_transform, overload
+
+from harness.errors import PluginError, nearest
+from harness.host.lint import check_class, implementations
+
+__all__ = ["NEEDS", "MethodInfo", "method", "needs_of", "slug_of"]
+
+NEEDS = ("reference", "entropy", "hidden", "top_logits", "greedy")
+
+Class = TypeVar("Class", bound=type)
+Needs = Collection[str] | Callable[[Any], Collection[str]]
+
+_INHERIT: Any = type("Inherit", (), {"__repr__": lambda self: "inherited"})()  # noqa: ARG005
+
+
+@dataclasses.dataclass(frozen=True)
+class MethodInfo:
+    """What `@method` was told, and what the class says for itself.
+
+    `needs` is a set of names or a function of the instance; `hooks` maps each implemented hook to "plain" or
+    "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all);
+    `clips` marks methods that are inert where no token was clipped.
+    """
+
+    slug: str
+    paper: str | None
+    base: str | None
+    needs: Needs
+    experimental: bool
+    scope: Literal["batch", "group"]
+    clips: bool
+    doc: str
+    hooks: dict[str, str]
+
+    @property
+    def only_wraps(self) -> bool:
+        """Whether no hook is implemented plainly."""
+        return all(kind == "wrapper" for kind in self.hooks.values())
+
+
+@overload
+def method(cls: Class, /) -> Class: ...
+@overload
+def method(
+    *,
+    paper: str | None = None,
+    base: str | None = None,
+    needs: Needs = frozenset(),
+    experimental: bool = False,
+    scope: Literal["batch", "group"] = "batch",
+    clips: bool = False,
+    name: str | None = None,
+) -> Callable[[Class], Class]: ...
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def method(
+    cls: Any = None,
+    /,
+    *,
+    paper: Any = None,
+    base: Any = _INHERIT,
+    needs: Any = _INHERIT,
+    experimental: Any = _INHERIT,
+    scope: Any = _INHERIT,
+    clips: Any = _INHERIT,
+    name: str | None = None,
+) -> Any:
+    """Make a class a method plugin.
+
+    paper: arXiv id or DOI; base: the stack it stands on when it is the first of a stack; needs: what the loop must
+    compute for it, a set out of `NEEDS` or a function of the instance; name: its slug where no entry point gives one.
+    What a subclass of a method leaves out (paper and name apart) is its parent's. Raises PluginError for everything
+    that a plugin may not do, see `harness.host.lint`.
+    """
+
+    def decorate(target: Class) -> Class:
+        parent: MethodInfo | None = getattr(target, "info", None)
+
+        def given(field: str, value: Any, default: Any) -> Any:
+            inherited = default if parent is None else getattr(parent, field)
+            return inherited if value is _INHERIT else value
+
+        check_class(target)
+        made = _frozen_fields(dataclasses.dataclass(kw_only=True, eq=False)(target))
+        info = MethodInfo(
+            slug=name or slug_of(target.__name__),
+            paper=paper,
+            base=given("base", base, None),
+            needs=given("needs", needs, frozenset()),
+            experimental=given("experimental", experimental, False),
+            scope=given("scope", scope, "batch"),
+            clips=given("clips", clips, False),
+            doc=inspect.cleandoc(target.__doc__ or ""),
+            hooks=implementations(target),
+        )
+        _check_info(made, info)
+        made.info = info
+        return made
+
+    return decorate if cls is None else decorate(cls)
+
+
+def needs_of(plugin: Any) -> frozenset[str]:
+    """The needs of an instance. Raises PluginError for a name that no loop knows."""
+    info: MethodInfo = type(plugin).info
+    needs = info.needs(plugin) if callable(info.needs) else info.needs
+    _check_needs(type(plugin), needs)
+    return frozenset(needs)
+
+
+def slug_of(class_name: str) -> str:
+    """The kebab-case name of a class: `MyMethod` is my-method, `GDPO` is gdpo, `DrGRPO` is dr-grpo."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", class_name)
+    return words.replace("_", "-").strip("-").lower()
+
+
+def _check_needs(cls: type, needs: Any) -> None:
+    if isinstance(needs, str) or not isinstance(needs, Collection):
+        raise PluginError(f"{cls.__name__}: needs must be a set of names out of {', '.join(NEEDS)}, not {needs!r}")
+    for need in needs:
+        if need not in NEEDS:
+            raise PluginError(f"{cls.__name__}: unknown need {need!r}.{nearest(str(need), NEEDS)}")
+
+
+def _check_info(cls: type, info: MethodInfo) -> None:
+    """Raise PluginError for decorator arguments or field defaults that cannot be."""
+    where = cls.__name__
+    if not callable(info.needs):
+        _check_needs(cls, info.needs)
+    if info.scope not in ("batch", "group"):
+        raise PluginError(f"{where}: scope must be 'batch' or 'group', not {info.scope!r}")
+    for label, value in (("paper", info.paper), ("base", info.base)):
+        if value is not None and not isinstance(value, str):
+            raise PluginError(f"{where}: {label} must be a string, not {value!r}")
+    for field in dataclasses.fields(cls):
+        if field.default is dataclasses.MISSING or not _is_literal(field.default):
+            raise PluginError(
+                f"{where}.{field.name}: every hyper-parameter needs a default that is a Python literal "
+                "(number, string, bool, None, or a tuple of those): the published value"
+            )
+
+
+def _is_literal(value: Any) -> bool:
+    try:
+        ast.literal_eval(repr(value))
+    except (ValueError, SyntaxError):
+        return isinstance(value, float)  # inf has no literal of its own
+    return True
+
+
+def _frozen_fields(cls: Any) -> Any:
+    """Let hyper-parameters be set once, by `__init__`; any other attribute is state and may change."""
+    names = frozenset(field.name for field in dataclasses.fields(cls))
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        if name in names and name in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__}.{name} is a hyper-parameter and read-only; keep state under another name"
+            )
+        object.__setattr__(self, name, value)
+
+    cls.__setattr__ = __setattr__
+    return cls

@@ -1,0 +1,154 @@
+"""Reading what a method says of itself from its source, without importing it or anything else."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib.machinery
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.hookspecs import HOOKS
+
+__all__ = ["Card", "Parameter", "find_source", "read_classes"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """A hyper-parameter as the source spells it."""
+
+    name: str
+    type: str
+    default: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """What the source of a method class says: decorator arguments, docstring, fields and hooks.
+
+    `bases` names its parent classes as (module or "", class), for what it inherits; `stated` holds the decorator's
+    arguments as source text.
+    """
+
+    attr: str
+    doc: str
+    parameters: tuple[Parameter, ...]
+    hooks: dict[str, str]
+    stated: dict[str, str]
+    bases: tuple[tuple[str, str], ...]
+    is_method: bool
+
+    def literal(self, name: str, default: Any = None) -> Any:
+        """The value of a decorator argument, or the default where it is missing or not a literal."""
+        try:
+            return ast.literal_eval(self.stated[name])
+        except (KeyError, ValueError, SyntaxError):
+            return default
+
+    def over(self, parent: Card) -> Card:
+        """This class with what it inherits from a parent."""
+        own = {parameter.name for parameter in self.parameters}
+        kept = tuple(
+            next((mine for mine in self.parameters if mine.name == theirs.name), theirs) for theirs in parent.parameters
+        )
+        added = tuple(mine for mine in self.parameters if mine.name in own - {theirs.name for theirs in kept})
+        inherited = {key: value for key, value in parent.stated.items() if key not in ("paper", "name")}
+        hooks = parent.hooks | self.hooks
+        return dataclasses.replace(
+            self,
+            parameters=kept + added,
+            hooks={hook: hooks[hook] for hook in HOOKS if hook in hooks},
+            stated=inherited | self.stated,
+        )
+
+
+def find_source(module: str) -> Path | None:
+    """The file of a module, found without importing it or its packages; None if there is none."""
+    path: Any = None
+    for position, _ in enumerate(parts := module.split(".")):
+        name = ".".join(parts[: position + 1])
+        spec = next((found for finder in sys.meta_path if (found := _spec(finder, name, path))), None)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _spec(finder: Any, name: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+    try:
+        return finder.find_spec(name, path)
+    except (ImportError, AttributeError, ValueError):
+        return None
+
+
+def read_classes(source: str, package: str = "") -> tuple[dict[str, Card], tuple[str, ...]]:
+    """The cards of all top-level classes of a source text, and the top-level modules that it imports unguarded.
+
+    package: the name of the package that the module is in, against which relative imports are resolved.
+    """
+    tree = ast.parse(source)
+    imported = _imports(tree, package)
+    cards = {node.name: _card(node, imported) for node in tree.body if isinstance(node, ast.ClassDef)}
+    needed = sorted({module.split(".")[0] for module, _ in imported.values() if module} - {package.split(".")[0]})
+    return cards, tuple(needed)
+
+
+def _imports(tree: ast.Module, package: str) -> dict[str, tuple[str, str]]:
+    """{local name: (module, name in it)} of the module's top-level imports."""
+    found: dict[str, tuple[str, str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {(alias.asname or alias.name.split(".")[0]): (alias.name, "") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            above = ".".join(parents[: len(parents) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (above, node.module)))
+            found |= {(alias.asname or alias.name): (module, alias.name) for alias in node.names}
+    return found
+
+
+def _card(node: ast.ClassDef, imported: dict[str, tuple[str, str]]) -> Card:
+    decorator = next((item for item in node.decorator_list if _name(item) == "method"), None)
+    stated = {}
+    if isinstance(decorator, ast.Call):
+        stated = {str(keyword.arg): ast.unparse(keyword.value) for keyword in decorator.keywords}
+    return Card(
+        attr=node.name,
+        doc=inspect.cleandoc(ast.get_docstring(node) or ""),
+        parameters=tuple(_parameters(node)),
+        hooks=_hooks(node),
+        stated=stated,
+        bases=tuple(imported.get(name, ("", name)) for base in node.bases if (name := _name(base))),
+        is_method=decorator is not None,
+    )
+
+
+def _parameters(node: ast.ClassDef) -> list[Parameter]:
+    return [
+        Parameter(item.target.id, ast.unparse(item.annotation), ast.unparse(item.value) if item.value else "")
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        if "ClassVar" not in ast.unparse(item.annotation)
+    ]
+
+
+def _hooks(node: ast.ClassDef) -> dict[str, str]:
+    kinds = {}
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef):
+            for decorator in item.decorator_list:
+                if _name(decorator) == "hookimpl":
+                    wraps = isinstance(decorator, ast.Call) and any(key.arg == "wrapper" for key in decorator.keywords)
+                    kinds[item.name] = "wrapper" if wraps else "plain"
+    return {hook: kinds[hook] for hook in HOOKS if hook in kinds}
+
+
+def _name(node: ast.expr) -> str:
+    """The last part of a dotted name, of a call too: `harness.method(...)` is method."""
+    if isinstance(node, ast.Call):
+        return _name(node.func)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

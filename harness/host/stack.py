@@ -1,0 +1,175 @@
+"""A method is a stack of plugins: bases put below, canonical order, and whatever cannot work refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import PluginError, UsageError
+from harness.host.catalogue import Catalogue, Entry, discover
+from harness.host.hidden import check_order
+from harness.host.plugin import MethodInfo, needs_of
+from harness.host.parameters import accept, without_defaults
+from harness.host.parsing import PluginSpec, parse_stack, spell_stack
+
+if TYPE_CHECKING:
+    from harness.host.caller import HookCaller
+
+__all__ = ["Seat", "Stack", "build_stack"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Seat:
+    """One plugin in its place: `label` is unique in the stack; `given` tells the user's plugins from bases put below."""
+
+    label: str
+    spec: PluginSpec
+    entry: Entry
+    plugin: Any
+    given: bool
+
+    @property
+    def info(self) -> MethodInfo:
+        return type(self.plugin).info
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stack:
+    """A method stack with fresh plugin instances, bottom to top; the defaults below them are not listed.
+
+    `canonical` is the spelling that names it everywhere.
+    """
+
+    canonical: str
+    seats: tuple[Seat, ...]
+
+    def __str__(self) -> str:
+        return self.canonical
+
+    @property
+    def plugins(self) -> list[tuple[str, Any]]:
+        """(label, instance) from bottom to top, bases included."""
+        return [(seat.label, seat.plugin) for seat in self.seats]
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """What any plugin of the stack asks the loop to compute."""
+        return frozenset().union(*(needs_of(seat.plugin) for seat in self.seats))
+
+    @property
+    def clips(self) -> bool:
+        """Whether a plugin of the stack clips, so that a run in which nothing was clipped is inert."""
+        return any(seat.info.clips for seat in self.seats)
+
+    def caller(self, state: Any = None) -> HookCaller:
+        """A fresh plugin manager over the defaults and this stack, with checks, blame and timing."""
+        from harness.host.caller import HookCaller
+
+        return HookCaller(self.seats, state)
+
+    def spec(self) -> dict[str, Any]:
+        """What a run records of its method: every plugin's name, all parameters, version and source digest."""
+        return {"canonical": self.canonical, "plugins": [_record(seat) for seat in self.seats]}
+
+    def state_dict(self, *, skip: Iterable[Any] = ()) -> dict[str, dict[str, Any]]:
+        """The state of every plugin, see `harness.host.state`; objects in `skip` (run, built modules) are left out."""
+        from harness.host.state import save
+
+        return {seat.label: save(seat.label, seat.plugin, skip) for seat in self.seats}
+
+    def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
+        """Restore what `state_dict` gave, after construct, start and build. Raises PluginError if the plugins differ."""
+        from harness.host.state import load
+
+        if set(state) != {seat.label for seat in self.seats}:
+            raise PluginError(f"the checkpoint holds the plugins {sorted(state)}, the stack is {self.canonical}")
+        for seat in self.seats:
+            load(seat.plugin, state[seat.label])
+
+
+def build_stack(text: str, catalogue: Catalogue | None = None) -> Stack:
+    """The stack that a string names, with the base of its first plugin below it.
+
+    Raises UsageError for what is misspelt, twice there or hidden, and PluginError for a plugin that cannot be used.
+    """
+    catalogue = discover() if catalogue is None else catalogue
+    given = _ordered(text, catalogue)
+    below = _bases(given[0], catalogue, (given[0].entry.slug,))
+    seats = _labelled([dataclasses.replace(seat, given=False) for seat in below] + given, text)
+    check_order(seats)
+    return Stack(canonical=spell_stack([seat.spec for seat in given]), seats=tuple(seats))
+
+
+def _ordered(text: str, catalogue: Catalogue) -> list[Seat]:
+    """The plugins of a stack string in canonical order: those with a plain implementation, then those that only wrap."""
+    seats = [_seat(spec, catalogue) for spec in parse_stack(text)]
+    return sorted(seats, key=lambda seat: seat.info.only_wraps)  # sorted is stable
+
+
+def _seat(spec: PluginSpec, catalogue: Catalogue) -> Seat:
+    entry = catalogue.find(spec.name, spec.distribution)
+    cls: Any = entry.load()
+    params = accept(spec.name, cls, spec.params)
+    distribution = entry.distribution if catalogue.clashes(entry.slug) else None
+    canonical = PluginSpec(entry.slug, without_defaults(cls, params), distribution)
+    try:
+        plugin = cls(**params)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"method {canonical}: {error}") from error
+    return Seat(label=entry.slug, spec=canonical, entry=entry, plugin=plugin, given=True)
+
+
+def _bases(first: Seat, catalogue: Catalogue, chain: tuple[str, ...]) -> list[Seat]:
+    """What goes below the first plugin of a stack: its base, and that base's own base below that."""
+    if not first.info.base:
+        return []
+    seats = _ordered(first.info.base, catalogue)
+    slug = seats[0].entry.slug
+    if slug in chain:
+        raise PluginError(f"the bases of {chain[0]!r} go round in a circle: {' -> '.join((*chain, slug))}")
+    return _bases(seats[0], catalogue, (*chain, slug)) + seats
+
+
+def _labelled(seats: Sequence[Seat], text: str) -> list[Seat]:
+    """The seats with unique labels. Raises UsageError for a plugin that is there twice and does not only wrap."""
+    counts: dict[str, int] = {}
+    labelled = []
+    for seat in seats:
+        count = counts[seat.label] = counts.get(seat.label, 0) + 1
+        if count > 1 and not seat.info.only_wraps:
+            below = [other for other in labelled if other.label == seat.label and not other.given]
+            hint = f" (once as the base that {seats[len(seats) - 1].label!r} brings)" if below else ""
+            raise UsageError(
+                f"{seat.label!r} stands twice in {text!r}{hint}; only a plugin that only wraps may. "
+                f"To change a base, write it first, left of the plugin that names it"
+            )
+        labelled.append(dataclasses.replace(seat, label=seat.label if count == 1 else f"{seat.label}#{count}"))
+    return labelled
+
+
+def _record(seat: Seat) -> dict[str, Any]:
+    return {
+        "label": seat.label,
+        "name": seat.entry.slug,
+        "given": seat.given,
+        "params": {field.name: getattr(seat.plugin, field.name) for field in dataclasses.fields(seat.plugin)},
+        "distribution": seat.entry.distribution,
+        "version": seat.entry.version,
+        "digest": _digest(type(seat.plugin)),
+    }
+
+
+def _digest(cls: type) -> str:
+    """Of the source files of the class and of the classes it inherits hooks from."""
+    files = {inspect.getsourcefile(owner) for owner in cls.__mro__[:-1]}
+    found = hashlib.sha256()
+    for content in sorted(Path(file).read_bytes() for file in files if file):
+        found.update(hashlib.sha256(content).digest())
+    return found.hexdigest()
