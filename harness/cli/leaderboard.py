@@ -1,0 +1,108 @@
+"""`harness leaderboard`: the board of a suite, computed from its trials' files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from harness.leaderboard import Board
+
+__all__ = ["leaderboard", "load_board", "register", "runs_of"]
+
+FORMATS = ("table", "markdown", "csv", "html", "json")
+OUT = Path("runs")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("leaderboard")(leaderboard)
+
+
+def leaderboard(  # noqa: PLR0917 - each is an option of the command line
+    suite: Annotated[str, typer.Argument(help="A suite's name or file, or the directory of its runs.")],
+    metric: Annotated[str, typer.Option(help="score, auc, a measure (accuracy), a task, or task/measure.")] = "score",
+    baseline: Annotated[str | None, typer.Option(help="The stack to compare with; the suite's own by default.")] = None,
+    form: Annotated[str, typer.Option("--format", help="table, markdown, csv, html or json.")] = "table",
+    export: Annotated[Path | None, typer.Option(help="Write tables, figures and raw data to this folder.")] = None,
+    out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
+    rebuild: Annotated[bool, typer.Option(help="Bring MLflow to what the files say.")] = False,
+    tracking_uri: Annotated[str | None, typer.Option(help="MLflow store; by default the one beside the runs.")] = None,
+) -> None:
+    """Which method is better, by how much, and how sure one can be."""
+    if form not in FORMATS:
+        raise UsageError(f"--format {form}: no such format.{nearest(form, FORMATS)}")
+    directory = runs_of(suite, out)
+    board = load_board(directory, metric, baseline)
+    show(board, form)
+    if export is not None:
+        from harness.leaderboard.export import export as write
+
+        for path in write(board, export):
+            typer.echo(str(path), err=True)
+    if rebuild:
+        from harness.tracking import default_uri, sync
+
+        done = sync(board, directory, tracking_uri or default_uri(directory.parent))
+        typer.echo(f"MLflow: {done.created} rows made, {done.updated} updated, {done.unchanged} unchanged", err=True)
+
+
+def runs_of(suite: str, out: Path) -> Path:
+    """The directory of a suite's runs, from its name, its file, or the directory itself."""
+    given = Path(suite)
+    if given.is_dir() and (given / "suite.yaml").is_file():
+        return given
+    if given.suffix in {".yaml", ".yml"}:
+        from harness import yaml12
+
+        if not given.is_file():
+            raise UsageError(f"no suite file {suite}")
+        data, _ = yaml12.load(given)
+        return out / str(data.get("name", given.stem))
+    if not (out / suite).is_dir():
+        known = [path.parent.name for path in out.glob("*/suite.yaml")]
+        raise UsageError(f"no runs of {suite!r} in {out}: harness run {suite} makes them.{nearest(suite, known)}")
+    return out / suite
+
+
+def load_board(directory: Path, metric: str, baseline: str | None) -> Board:
+    """The board; a baseline may be written in any spelling of its stack."""
+    from harness.leaderboard import board
+
+    return board(directory, metric=metric, baseline=canonical(baseline))
+
+
+def canonical(stack: str | None) -> str | None:
+    """A stack's canonical spelling where its plugins are installed, else as it was given."""
+    if stack is None:
+        return None
+    from harness.errors import HarnessError
+
+    try:
+        from harness.host import build_stack
+
+        return str(build_stack(stack).canonical)
+    except (HarnessError, ImportError):  # old results outlive their plugins: compare by the name they carry
+        return stack
+
+
+def show(board: Board, form: str) -> None:
+    """Print the board in a format."""
+    from harness.leaderboard import formats
+
+    if form == "table":
+        from rich.console import Console
+
+        Console().print(formats.as_table(board))
+        return
+    if form == "html":
+        from harness.leaderboard.page import as_html
+
+        typer.echo(as_html(board), nl=False)
+        return
+    writers = {"markdown": formats.as_markdown, "csv": formats.as_csv, "json": formats.as_json}
+    typer.echo(writers[form](board), nl=False)

@@ -1,0 +1,107 @@
+"""What a reader must be told before believing a board: broken controls, failures, mixed machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.leaderboard import statistics
+from harness.leaderboard.matrix import Matrix
+from harness.leaderboard.trials import Trial
+
+if TYPE_CHECKING:
+    from harness.leaderboard.model import Row
+
+__all__ = ["check", "same_curves"]
+
+MIXABLE = {"cpu": "processors", "threads": "thread counts", "torch": "torch versions", "commit": "commits"}
+
+
+def check(scores: Matrix, rows: Sequence[Row], control: str) -> tuple[list[str], list[str]]:
+    """Warnings (the board is not to be trusted as it stands) and notes (what to know when reading it)."""
+    warnings = [*placebo_warnings(scores, rows, control), *random_warnings(scores, rows)]
+    trials = list(scores.trials.values())
+    notes = [*failure_notes(rows), *missing_notes(rows), *mixed_notes(trials)]
+    return warnings, notes
+
+
+def placebo_warnings(scores: Matrix, rows: Sequence[Row], control: str) -> list[str]:
+    """A placebo must equal the method it wraps in every evaluation, exactly."""
+    warnings = []
+    for row in rows:
+        if row.role != "placebo":
+            continue
+        pairs = [(scores.trials.get((row.method, seed)), scores.trials.get((control, seed))) for seed in scores.seeds]
+        both = [(one, two) for one, two in pairs if one and two and one.ended and two.ended]
+        off = [one.seed for one, two in both if not same_curves(one, two)]
+        if off:
+            warnings.append(
+                f"{row.method} differs from {control} on seeds {', '.join(map(str, off))}: "
+                "runs are not reproducible here, so small differences mean nothing"
+            )
+    return warnings
+
+
+def same_curves(one: Trial, two: Trial) -> bool:
+    """Whether two trials ended alike and gave the same numbers in every evaluation."""
+    if one.status != two.status or len(one.evaluations) != len(two.evaluations):
+        return False
+    names = ("progress", "spent", "tasks", "score")
+    return all(
+        {name: a.get(name) for name in names} == {name: b.get(name) for name in names}
+        for a, b in zip(one.evaluations, two.evaluations, strict=True)
+    )
+
+
+def random_warnings(scores: Matrix, rows: Sequence[Row]) -> list[str]:
+    """Random rewards must teach nothing: a significant gain over the untrained policy questions every row.
+
+    Unadjusted on purpose: a warning should come early.
+    """
+    warnings = []
+    for row in rows:
+        if row.role != "random-reward":
+            continue
+        start = statistics.per_seed(scores.untrained[scores.row(row.method)], scores.reduce)
+        gains = statistics.paired_values(row.scores, start)
+        if gains.size >= 2 and gains.mean() > 0 and statistics.paired_p(gains) < 0.05:
+            warnings.append(
+                f"{row.method} gains {100 * float(gains.mean()):+.1f} points over the untrained policy: part of every "
+                "gain on this suite may be format or contamination, not learning"
+            )
+    return warnings
+
+
+def failure_notes(rows: Sequence[Row]) -> list[str]:
+    """Failed trials are scored, not dropped: say which."""
+    return [
+        f"{row.method}: {', '.join(f'{count} {status}' for status, count in row.cost.failures.items())}; "
+        "scored by the lower of the untrained policy and the last evaluation"
+        for row in rows
+        if row.cost and row.cost.failures
+    ]
+
+
+def missing_notes(rows: Sequence[Row]) -> list[str]:
+    """Rows whose trials have not all ended."""
+    missing = [f"{row.method} (n = {row.n} of {row.expected})" for row in rows if row.n < row.expected]
+    return [f"trials missing: {', '.join(missing)}"] if missing else []
+
+
+def mixed_notes(trials: Iterable[Trial]) -> list[str]:
+    """Trials of several machines or versions are not exactly paired: say so."""
+    recorded = [flatten(trial.provenance) for trial in trials]
+    notes = []
+    for name, words in MIXABLE.items():
+        found = sorted({str(values[name]) for values in recorded if values.get(name) is not None})
+        if len(found) > 1:
+            notes.append(f"mixed {words}: {', '.join(found)}")
+    return notes
+
+
+def flatten(values: dict[str, Any]) -> dict[str, Any]:
+    """A nested record by its leaf names."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= flatten(value) if isinstance(value, dict) else {name: value}
+    return flat

@@ -1,0 +1,157 @@
+"""Reading trial directories: the files are the truth, everything shown is computed from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness import yaml12
+from harness.errors import UsageError
+
+__all__ = ["FAILURES", "Trial", "read_lines", "read_suite", "read_trials"]
+
+FAILURES = ("failed", "diverged", "timeout")  # ended without a result: they stay in the matrix
+ENDED = ("done", *FAILURES)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a JSON Lines file; a last line cut by a kill is skipped, a missing file is empty."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; {} where the file is missing or was cut."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial as its directory tells it: a method stack, a seed, what it scored and what it cost."""
+
+    path: Path
+    method: str  # canonical stack
+    seed: int
+    record: dict[str, Any] = field(repr=False)  # config.json
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved settings of the trial."""
+        return dict(self.record.get("config", self.record))
+
+    @property
+    def key(self) -> str:
+        """What names this trial everywhere: a hash of all that may change its numbers."""
+        return str(self.record.get("trial_key") or self.record.get("key") or f"{self.method}#{self.seed}")
+
+    @property
+    def plugins(self) -> list[dict[str, Any]]:
+        """The stack's plugins as recorded: name, parameters, source digest, distribution and version."""
+        spec = self.record.get("spec") or self.record.get("stack_spec") or {}
+        entries = spec.get("plugins", []) if isinstance(spec, dict) else spec
+        return [entry for entry in entries if isinstance(entry, dict)]
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """Versions, commit, CPU and threads of the run."""
+        return dict(self.record.get("provenance", {}))
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """result.json, {} while the trial runs."""
+        return read_json(self.path / "result.json")
+
+    @property
+    def status(self) -> str:
+        """done, failed, diverged, timeout, interrupted, or unfinished while there is no result."""
+        return str(self.result.get("status", "unfinished"))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the trial counts in the matrix: done, or failed for good."""
+        return self.status in ENDED
+
+    @cached_property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The evaluations in order of progress; of one step only the last written (a resumed trial may repeat one)."""
+        by_step = {
+            record.get("step", i): record for i, record in enumerate(read_lines(self.path / "evaluations.jsonl"))
+        }
+        return sorted(by_step.values(), key=lambda record: (record.get("progress", 0.0), record.get("step", 0)))
+
+    @cached_property
+    def ledger(self) -> dict[str, Any]:
+        """What the budget went to."""
+        return read_json(self.path / "ledger.json")
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The training metrics, a record a step."""
+        by_step = {record.get("step", i): record for i, record in enumerate(read_lines(self.path / "metrics.jsonl"))}
+        return [by_step[step] for step in sorted(by_step)]
+
+    @cached_property
+    def seconds(self) -> float:
+        """Seconds that the steps took, evaluation apart; NaN where no timing was kept."""
+        by_step = {record.get("step", i): record for i, record in enumerate(read_lines(self.path / "timing.jsonl"))}
+        if not by_step:
+            return math.nan
+        return sum(step_seconds(record) for record in by_step.values())
+
+
+def step_seconds(record: dict[str, Any]) -> float:
+    """Seconds of one step of timing.jsonl: its total if it has one, else the sum over its stages."""
+    for name in ("total", "step_seconds"):
+        if isinstance(record.get(name), (int, float)):
+            return float(record[name])
+    stages = record.get("stages", record.get("seconds", {}))
+    if isinstance(stages, (int, float)):
+        return float(stages)
+    return float(sum(value for name, value in stages.items() if name != "evaluate" and isinstance(value, (int, float))))
+
+
+def read_trials(directory: Path) -> list[Trial]:
+    """The trials of a suite's directory, in order of method and seed.
+
+    Raises UsageError where there is no directory or no trial in it.
+    """
+    if not directory.is_dir():
+        raise UsageError(f"no runs at {directory}: run the suite first, or give --out the directory of its runs")
+    trials = []
+    files = [*directory.glob("*/config.json"), *directory.glob("*/seed-*/config.json")]
+    for path in sorted(file.parent for file in files):
+        record = read_json(path / "config.json")
+        if not record:
+            continue
+        config = record.get("config", record)
+        method = str(record.get("stack") or record.get("canonical") or config["method"])
+        trials.append(Trial(path, method, int(config.get("seed", 0)), record))
+    if not trials:
+        raise UsageError(f"no trials in {directory}: run the suite first")
+    return sorted(trials, key=lambda trial: (trial.method, trial.seed))
+
+
+def read_suite(directory: Path) -> dict[str, Any]:
+    """The resolved suite kept beside its trials; {} where there is none."""
+    path = directory / "suite.yaml"
+    if not path.is_file():
+        return {}
+    value, _ = yaml12.load(path)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,129 @@
+"""The three kinds of rows of an experiment: seed (one trial), method (its seeds together), board (files)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.leaderboard import Board, Row, Trial
+from harness.leaderboard.columns import number, points, title
+from harness.leaderboard.formats import finite, record
+from harness.tracking.names import encode
+from harness.tracking.points import Point, trial_points
+
+__all__ = ["STATUS", "MlflowRow", "method_row", "seed_row"]
+
+STATUS = {"done": "FINISHED", "failed": "FAILED", "diverged": "FAILED", "timeout": "FAILED", "interrupted": "KILLED"}
+MOST_PARAMS = 40
+LONGEST_TAG = 5000
+CONTENT = ("evaluations.jsonl", "metrics.jsonl", "result.json", "ledger.json")
+SECTIONS = ("policy", "sampling", "sampler", "learner", "optimizer", "budget", "evaluation")
+
+
+@dataclass(frozen=True)
+class MlflowRow:
+    """A run as MLflow is to hold it."""
+
+    key: str  # the tag trial_key: what finds the run again
+    name: str
+    status: str
+    tags: dict[str, str]
+    points: list[Point] = field(repr=False)
+    params: dict[str, str] = field(default_factory=dict, repr=False)
+    files: tuple[Path, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """A digest of all it holds: an equal one needs no writing."""
+        value = [self.name, self.status, self.tags, self.points, self.params]
+        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def seed_row(trial: Trial, *, live: bool = False) -> MlflowRow:
+    """A trial: curves over the budget; `live` says that an unfinished one is running now, not killed."""
+    config = trial.config
+    tags = {
+        "row": "seed", "trial_key": trial.key, "method": trial.method, "seed": str(trial.seed), "status": trial.status,
+        "suite": str(config.get("suite", "")), "rules": str(config.get("rules", 1)),
+        "plugins": ", ".join(f"{p.get('name')} {p.get('version') or ''}".strip() for p in trial.plugins),
+        **{name: str(value) for name, value in provenance(trial).items()},
+    }  # fmt: skip
+    if trial.result.get("error"):
+        tags["error"] = str(trial.result["error"])
+    names = ("config.json", "ledger.json", "samples.jsonl")
+    return MlflowRow(
+        key=trial.key,
+        name=f"{trial.method} seed {trial.seed}",
+        status=STATUS.get(trial.status, "RUNNING" if live else "KILLED"),
+        tags=short(tags),
+        points=trial_points(trial),
+        params=params(config),
+        files=tuple(path for name in names if (path := trial.path / name).is_file()),
+    )
+
+
+def provenance(trial: Trial) -> dict[str, Any]:
+    """Versions, commit, processor and threads as flat tags."""
+    flat: dict[str, Any] = {}
+    for name, value in trial.provenance.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{part}": item for part, item in value.items() if isinstance(item, (str, int, float))}
+        elif isinstance(value, (str, int, float)):
+            flat[name] = value
+    return flat
+
+
+def params(config: dict[str, Any]) -> dict[str, str]:
+    """The settings worth searching by, flat; the whole configuration is an artifact."""
+    flat = {
+        encode(f"{section}.{name}"): str(value)
+        for section in SECTIONS
+        for name, value in dict(config.get(section) or {}).items()
+        if value is not None
+    }
+    return dict(list(flat.items())[:MOST_PARAMS])
+
+
+def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
+    """A method over its seeds: the few numbers of the board, so that MLflow's own table is the board."""
+    found = row.difference
+    interval = found.interval if found else None
+    values = {
+        "score": row.score.mean, "score_low": row.score.low, "score_high": row.score.high,
+        "delta": interval.mean if interval else 0.0 if row.role == "baseline" else math.nan,
+        "delta_low": interval.low if interval else 0.0 if row.role == "baseline" else math.nan,
+        "delta_high": interval.high if interval else 0.0 if row.role == "baseline" else math.nan,
+        "p": found.p_holm if found else math.nan, "p_better": found.p_better if found else math.nan,
+        "area": row.area, "waste": row.cost.waste if row.cost else math.nan,
+        "seconds": row.cost.seconds if row.cost else math.nan,
+        "failures": float(row.cost.failed) if row.cost else math.nan,
+        **({encode(f"task/{task}"): value for task, value in row.tasks.items()} if len(row.tasks) > 1 else {}),
+    }  # fmt: skip
+    tags = {
+        "row": "method", "trial_key": f"method:{row.method}", "method": row.method, "role": row.role,
+        "suite": board.suite, "rules": str(board.rules), "metric": title(board), "baseline": board.baseline,
+        "rank": f"{place:03d}", "seeds": str(row.n) if row.n == row.expected else f"{row.n} of {row.expected}",
+        "verdict": (found.verdict if found else "") or ("provisional" if board.provisional else "-"),
+        "score interval": points(board, row.score),
+        "delta interval": points(board, interval, sign=True) if interval else number(0.0),
+        "record": json.dumps(finite(record(board, row)), ensure_ascii=False),
+        "mlflow.runColor": colour,
+    }  # fmt: skip
+    for mark in ("inert", "experimental"):
+        if getattr(row, mark):
+            tags[mark] = "yes"
+    numbers = [Point(key, value, 0) for key, value in values.items() if math.isfinite(value)]
+    return MlflowRow(f"method:{row.method}", row.method, "FINISHED", short(tags), numbers)
+
+
+def short(tags: dict[str, str]) -> dict[str, str]:
+    """Tags within MLflow's length, which would cut them silently; empty ones left out."""
+    return {
+        name: value if len(value) <= LONGEST_TAG else value[: LONGEST_TAG - 1] + "\N{HORIZONTAL ELLIPSIS}"
+        for name, value in tags.items()
+        if value
+    }

@@ -1,0 +1,97 @@
+"""The MLflow store: where it is, and making it ready before anyone writes to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HarnessError, UsageError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+__all__ = ["artifact_root", "client", "database", "default_uri", "prepare_store"]
+
+SQLITE = "sqlite:///"
+QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1", "GIT_PYTHON_REFRESH": "quiet"}
+
+
+def default_uri(out: Path) -> str:
+    """The store that suites write to unless told otherwise: a database beside their runs."""
+    return f"{SQLITE}{(out / 'mlflow.db').resolve()}"
+
+
+def database(uri: str) -> Path | None:
+    """The file of a sqlite store; None for a server."""
+    return Path(uri.removeprefix(SQLITE)).resolve() if uri.startswith(SQLITE) else None
+
+
+def artifact_root(uri: str) -> str | None:
+    """Where a local store keeps artifacts, beside its database; None: the server decides."""
+    path = database(uri)
+    return None if path is None else (path.parent / "mlflow-artifacts").as_uri()
+
+
+def client(uri: str) -> MlflowClient:
+    """A client of the store. Never MLflow's fluent interface: its global state belongs to the user's own code."""
+    if uri.startswith(("file:", "/", ".")):
+        raise UsageError(
+            f"--tracking-uri {uri}: MLflow no longer keeps plain files; use sqlite:///PATH.db or a server's URL"
+        )
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    if not uri.startswith(SQLITE):  # a dead server must not hold a suite up: the files are synchronised later
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def prepare_store(uri: str) -> None:
+    """Create or migrate the store. Call it once, in the parent, before workers start: two first uses at once race.
+
+    Raises HarnessError where the store cannot be opened.
+    """
+    path = database(uri)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with reachable(uri), exclusively(path):
+        client(uri).search_experiments(max_results=1)
+
+
+@contextlib.contextmanager
+def reachable(uri: str) -> Iterator[None]:
+    """Turn whatever a broken store raises into one line."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        line = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        raise HarnessError(
+            f"MLflow store {uri}: {line} (runs are safe in their files; harness leaderboard --rebuild logs them later)"
+        ) from error
+
+
+@contextlib.contextmanager
+def exclusively(path: Path | None) -> Iterator[None]:
+    """Hold a lock beside a database while it is created, so that two commands may start at once."""
+    if path is None:
+        yield
+        return
+    try:
+        import fcntl
+    except ImportError:  # Windows: one command at a time
+        yield
+        return
+    with path.with_name(path.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
