@@ -24,7 +24,9 @@ def char_tokenizer(characters: Iterable[str], *, bos: bool = True) -> Any:
     core.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     core.decoder = decoders.Fuse()
     if bos:
-        core.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", vocab["<bos>"])])
+        core.post_processor = processors.TemplateProcessing(
+            single="<bos> $A", special_tokens=[("<bos>", vocab["<bos>"])]
+        )
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token="<pad>",  # noqa: S106

@@ -64,7 +64,11 @@ def score_tokens(
         logits = logits / temperature
     tokens = place.pack(completion_ids)
     entropy = top = None
-    if needs & {"entropy", "top_logits"} if isinstance(needs, set | frozenset) else set(needs) & {"entropy", "top_logits"}:
+    if (
+        needs & {"entropy", "top_logits"}
+        if isinstance(needs, set | frozenset)
+        else set(needs) & {"entropy", "top_logits"}
+    ):
         logps = torch.log_softmax(logits, -1)
         logp = logps.gather(1, tokens[:, None])[:, 0]
         if "entropy" in needs:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from harness.errors import HarnessError, UsageError, nearest
 from harness.policies.forward import NEEDS, Forward, score_tokens
-from harness.policies.generic import GenericBackbone
+from harness.policies.backbone import backbone_of
 from harness.policies.registry import resolve
 
 __all__ = ["PRECISIONS", "Policy"]
@@ -44,13 +44,11 @@ class Policy:
         self.stop_ids = _stop_ids(model, tokenizer)
         self.pad_id = _first(tokenizer.pad_token_id, *self.stop_ids, 0)
         self.n_params = sum(parameter.numel() for parameter in model.parameters())
-        self.backbone = GenericBackbone(self.model, precision)
+        self.backbone = backbone_of(self.model, precision)
         self._pieces: dict[int, str] = {}
 
     @classmethod
-    def load(
-        cls, name: str | Path, dtype: str = "float32", device: str = "cpu", *, chat: bool | None = None
-    ) -> Policy:
+    def load(cls, name: str | Path, dtype: str = "float32", device: str = "cpu", *, chat: bool | None = None) -> Policy:
         """A policy from "embedded", the name of an added model, or a directory that transformers can load."""
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -72,13 +70,15 @@ class Policy:
         """A frozen copy of the weights as they are now (reference policy, lagged sampler, teacher)."""
         twin = copy.copy(self)
         twin.model = copy.deepcopy(self.model).requires_grad_(False).eval()
-        twin.backbone = GenericBackbone(twin.model, self.precision)
+        twin.backbone = backbone_of(twin.model, self.precision)
         return twin
 
     def digest(self) -> str:
         """A hash of architecture, vocabulary and weights."""
         state = hashlib.sha256()
-        config = {k: v for k, v in self.model.config.to_dict().items() if k not in {"transformers_version", "_name_or_path"}}
+        config = {
+            k: v for k, v in self.model.config.to_dict().items() if k not in {"transformers_version", "_name_or_path"}
+        }
         state.update(json.dumps(config, sort_keys=True, default=str).encode())
         state.update(json.dumps(sorted(self.tokenizer.get_vocab().items())).encode())
         for name, parameter in sorted(self.model.named_parameters()):
@@ -149,9 +149,7 @@ class Policy:
         else:
             mask = mask_or_lengths > 0
             lengths = (positions * mask).amax(1) if mask.shape[1] else mask.sum(1)
-        scored = self.backbone.score(
-            prompt_ids, prompt_mask, completion_ids, lengths, hidden="hidden" in needs
-        )
+        scored = self.backbone.score(prompt_ids, prompt_mask, completion_ids, lengths, hidden="hidden" in needs)
         return score_tokens(scored, completion_ids, mask, temperature, set(needs))
 
     @torch.no_grad()

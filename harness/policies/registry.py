@@ -40,6 +40,8 @@ def resolve(name: str | Path) -> Path:
         if is_model(path):
             return path
     if Path(name).is_dir():
-        raise UsageError(f"policy model {str(name)!r} is a directory without config.json; give one that transformers can load")
+        raise UsageError(
+            f"policy model {str(name)!r} is a directory without config.json; give one that transformers can load"
+        )
     hint = nearest(str(name), names())
     raise UsageError(f"policy model {str(name)!r} is neither a directory nor in {models_directory()}.{hint}")

@@ -96,7 +96,9 @@ class Rollouts:
         """A copy with the given fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
-    def branch(self, at: int | Tensor | Sequence[int], *, n: int = 1, rows: Sequence[int] | None = None) -> list[Request]:
+    def branch(
+        self, at: int | Tensor | Sequence[int], *, n: int = 1, rows: Sequence[int] | None = None
+    ) -> list[Request]:
         """Requests that continue completions after their first `at` tokens (one number, or one per row).
 
         The kept tokens keep log-probability and mask and are not charged again. `n` continuations of rollout r are
@@ -105,7 +107,9 @@ class Rollouts:
         chosen = list(range(len(self))) if rows is None else list(rows)
         cuts = [at] * len(chosen) if isinstance(at, int) else torch.as_tensor(at).tolist()
         if len(cuts) != len(chosen):
-            raise UsageError(f"branch: {len(cuts)} positions for {len(chosen)} completions; give one number or one per row")
+            raise UsageError(
+                f"branch: {len(cuts)} positions for {len(chosen)} completions; give one number or one per row"
+            )
         return [self._continuation(row, cut, n) for row, cut in zip(chosen, cuts, strict=True)]
 
     def _continuation(self, row: int, cut: int, n: int) -> Request:

@@ -63,7 +63,9 @@ class Sampler:
         for t in range(rows.width):
             if t % BLOCK == 0:
                 noise = rows.noise(key, alive, t, min(BLOCK, rows.width - t))
-            tokens, logp, entropy = draw(logits, rows.temperature[alive], noise[:, t % BLOCK], rows.greedy[alive], want_entropy)
+            tokens, logp, entropy = draw(
+                logits, rows.temperature[alive], noise[:, t % BLOCK], rows.greedy[alive], want_entropy
+            )
             out.put(alive, t, tokens, logp, entropy)
             stopped = torch.isin(tokens, stops)
             out.lengths[alive[writing]] = t + 1
