@@ -48,6 +48,12 @@ class Groups:
         """How many groups there are."""
         return int(self.index.max()) + 1 if len(self) else 0
 
+    @cached_property
+    def first(self) -> Tensor:
+        """[number] the first row of every group: `keys[groups.first]` has each key once."""
+        rows = torch.arange(len(self), device=self.keys.device)
+        return rows.new_zeros(self.number).scatter_reduce(0, self.index, rows, "amin", include_self=False)
+
     def __len__(self) -> int:
         return self.keys.shape[0]
 

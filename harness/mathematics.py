@@ -96,7 +96,7 @@ def constant_weights(mask: Tensor, length: float) -> Tensor:
 
 
 def reverse_scan(x: Tensor, factor: Tensor) -> Tensor:
-    """y with y_t = x_t + factor_t y_{t+1} along the last axis (y after the end is 0), in log2(T) steps of doubling."""
+    """The y of y_t = x_t + factor_t y_{t+1} along the last axis, 0 after the end, in log2(T) doubling steps."""
     factor = factor.expand_as(x)
     step = 1
     while step < x.shape[-1]:

@@ -1,0 +1,1 @@
+"""How token losses become one number."""

@@ -1,0 +1,60 @@
+"""RLOO: REINFORCE with the mean of the siblings as the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from harness import hookimpl, method, standardize
+from harness.mathematics import ppo_clip_loss, sequence_log_ratio, sequence_sum_weights
+from harness_papers.kl_reward import add_kl_reward
+
+if TYPE_CHECKING:
+    from harness import Batch, PolicyOutput
+
+
+@method(paper="2402.14740", needs=lambda m: {"reference"} if m.beta else set())
+class RLOO:
+    """Each completion is compared with the mean reward of its siblings.
+
+    A_i = R_i - (1/(G-1)) sum_{j != i} R_j, with -beta sum_t (logp - logp_ref) inside R_i;
+    token loss -A_i logp_{i,t};  L = (1/N) sum_i sum_t, so that a completion is one action.
+
+    normalize: z-score over the batch afterwards (TRL's option). clip: TRL's loss instead of the paper's, the PPO
+    surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 -+ clip; None is the paper.
+    Edge cases: equal rewards give 0; a group of one gives 0 (undefined in the paper; some libraries keep R there).
+    Source: arXiv 2402.14740; verl, TRL and OpenRLHF agree for G >= 2. Confidence: code.
+    """
+
+    beta: float = 0.03
+    normalize: bool = False
+    clip: float | None = None
+
+    @hookimpl(wrapper=True)
+    def shape_rewards(self) -> Generator[None, Batch, Batch]:
+        """The KL penalty, token by token."""
+        batch = yield
+        return add_kl_reward(batch, self.beta) if self.beta else batch
+
+    @hookimpl
+    def estimate_advantages(self, batch: Batch) -> Tensor:
+        """R_i minus the mean of the others of its group."""
+        advantages = batch.reward - batch.groups.leave_one_out_mean(batch.reward)
+        return standardize(advantages, eps=1e-4) if self.normalize else advantages
+
+    @hookimpl
+    def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
+        """REINFORCE, or TRL's clipped surrogate spread over the row's tokens."""
+        assert batch.advantages is not None
+        if self.clip is None:
+            return -batch.advantages * output.logp
+        ratio = sequence_log_ratio(output.log_ratio, batch.mask, normalize=False).exp()
+        loss = ppo_clip_loss(ratio, batch.advantage[:, None], self.clip, self.clip)
+        return loss / batch.mask.sum(-1, keepdim=True).clamp_min(1)
+
+    @hookimpl
+    def aggregate(self, batch: Batch) -> Tensor:
+        """Sum over tokens, mean over completions."""
+        return sequence_sum_weights(batch.mask)

@@ -1,0 +1,1 @@
+"""Several reward columns, combined after normalisation."""

@@ -1,0 +1,1 @@
+"""Surrogates, whole-batch objectives and optimizer steps."""

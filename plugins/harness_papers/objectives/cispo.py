@@ -1,0 +1,41 @@
+"""CISPO: clip the weight, keep the gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from harness import hookimpl, method
+from harness.mathematics import token_mean_weights
+
+if TYPE_CHECKING:
+    from harness import Batch, PolicyOutput
+
+
+@method(paper="2506.13585", base="grpo(beta=0)", clips=True)
+class CISPO:
+    """The importance weight is capped and detached, so that no token ever loses its gradient.
+
+    token loss -sg[clip(r, floor, cap)] A logp;  L = mean over all tokens of the minibatch.
+
+    cap: the bound on the ratio itself, 4 to 5 recommended (arXiv 2510.13786); verl, slime and NeMo spell it 1 + high,
+    TRL as we do. floor: 0, none, as published; verl's is 1 - low.
+    Edge cases: the value holds logp and compares with no PPO loss; a ratio of 1 gives REINFORCE's gradient.
+    Source: arXiv 2506.13585; TRL, verl, NeMo, slime. Confidence: code.
+    """
+
+    cap: float = 5.0
+    floor: float = 0.0
+
+    @hookimpl
+    def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
+        """The weighted score-function loss."""
+        assert batch.advantages is not None
+        weight = output.ratio.detach().clamp(self.floor, self.cap)
+        return -weight * batch.advantages * output.logp
+
+    @hookimpl
+    def aggregate(self, batch: Batch) -> Tensor:
+        """Every token weighs the same."""
+        return token_mean_weights(batch.mask)

@@ -1,0 +1,1 @@
+"""Which prompts, how many completions, and how they are made."""
