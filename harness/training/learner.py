@@ -1,0 +1,291 @@
+"""The learner: minibatches, exact gradients under any micro-batching, AdamW, snapshots.
+
+Any loss is exact under micro-batching, because the loss never sees a micro-batch. The graph is cut at `PolicyOutput`:
+its differentiable tensors (log-probabilities, entropies, hidden states, top logits, outputs of built modules) are leaves,
+the loss of the whole minibatch is differentiated with respect to them, and those coefficients are then sent back through
+the policy, chunk by chunk. Where the minibatch fits into one micro-batch the chunks' graphs are kept from the first
+forward (the direct path); elsewhere the first forward keeps no graph and every chunk runs again. Both give the same
+gradient; what is run again is counted (`rows_replayed`), never charged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from harness.budget import Cost, Ledger
+from harness.errors import HarnessError, PluginError
+from harness.training.measures import add_up, clip_share, finite
+from harness.training.minibatches import split
+from harness.training.passes import Pass, row_tokens
+
+if TYPE_CHECKING:
+    from harness.batch import Batch
+    from harness.host.trained import Trained
+    from harness.policies.policy import Policy
+    from harness.training.config import LearnerConfig, OptimizerConfig
+
+__all__ = ["Diverged", "Learner", "Snapshot"]
+
+
+class Diverged(HarnessError):
+    """A loss, a log-probability or a gradient stopped being finite: the trial ends with that status."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """Copies of the weights of policy and built modules (optimizer moments are not part of it)."""
+
+    tensors: tuple[Tensor, ...]
+
+
+class Learner:
+    """Turns a batch into optimizer steps. Parameters and moments are float32 (float64 in a float64 trial)."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        config: LearnerConfig,
+        optimizer: OptimizerConfig,
+        ledger: Ledger,
+        *,
+        needs: frozenset[str] = frozenset(),
+        built: Mapping[str, Trained] | None = None,
+        direct: str | None = None,
+    ) -> None:
+        """`built` are the modules of `build`; `direct` names a plugin whose loss needs the whole graph at once."""
+        self.policy = policy
+        self.config = config
+        self.ledger = ledger
+        self.needs = needs
+        self.built = dict(built or {})
+        self.direct = direct
+        self.hooks: Any = None  # set by the trial once the stack has started
+        trained = {name: made for name, made in self.built.items() if made.train}
+        self.called = {name: made.module for name, made in self.built.items() if _is_called(made.module)}
+        self.sizes = {name: _size(module) / policy.n_params for name, module in self.called.items()}
+        # (parameters, clip norm) of the policy, then of every module: each is clipped apart
+        self.owned: list[tuple[list[nn.Parameter], float | None]] = [
+            ([p for p in policy.model.parameters() if p.requires_grad], config.max_grad_norm)
+        ]
+        settings = [{"lr": optimizer.lr, "betas": optimizer.betas, "weight_decay": optimizer.weight_decay}]
+        for made in trained.values():
+            norm = config.max_grad_norm if made.max_grad_norm is None else made.max_grad_norm
+            self.owned.append(([p for p in made.module.parameters() if p.requires_grad], norm))
+            lr = optimizer.lr if made.lr is None else made.lr
+            settings.append({"lr": lr, "betas": made.betas or optimizer.betas, "weight_decay": made.weight_decay})
+        groups = [
+            {"params": owned, **setting} for (owned, _), setting in zip(self.owned, settings, strict=True) if owned
+        ]
+        self.optimizer = torch.optim.AdamW(groups, eps=optimizer.eps, fused=True)
+        self.base_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self.begin()
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that trains: the policy's parameters, then those of built modules."""
+        return [parameter for owned, _ in self.owned for parameter in owned]
+
+    @property
+    def lr(self) -> float:
+        """The policy's learning rate now."""
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def set_schedule(self, factor: float) -> None:
+        """Scale every learning rate by the schedule's factor."""
+        for group, lr in zip(self.optimizer.param_groups, self.base_lr, strict=True):
+            group["lr"] = lr * factor
+
+    def begin(self) -> None:
+        """A new step starts from the weights as they are: they are what `logp_old` is of."""
+        self.steps = 0
+        self.pending = 0
+        self.logp_start: Tensor | None = None
+
+    # -- what `update` is written with ---------------------------------------------------------------------------
+
+    def minibatches(self, batch: Batch) -> list[Batch]:
+        """The batch in whole groups, as many parts as the suite says (fewer where there are fewer groups)."""
+        if batch.logp_old is None and self.logp_start is not None and len(self.logp_start) == len(batch):
+            batch = batch.replace(logp_old=self.logp_start)
+        return split(batch, self.config.minibatches)
+
+    def epoch(self, batch: Batch) -> dict[str, float]:
+        """One optimizer step on every minibatch; metrics averaged over the tokens that trained."""
+        found = []
+        for minibatch in self.minibatches(batch):
+            metrics = self.backward(minibatch)
+            found.append({**metrics, **self.step()})
+        return add_up(found)
+
+    def backward(self, batch: Batch) -> dict[str, float]:
+        """Add the gradient of a minibatch's loss; nothing where no token trains. Returns metrics.
+
+        Raises Diverged for log-probabilities that are not finite, HarnessError for a minibatch without `logp_old`
+        after the weights have moved.
+        """
+        trained = int((batch.mask > 0).sum())
+        if trained == 0:
+            return {"tokens_trained": 0.0}
+        if batch.logp_old is None and self.steps:
+            msg = "learner.backward: the weights have moved since the step began and this minibatch has no logp_old; "
+            raise HarnessError(msg + "pass the whole batch, or parts of learner.minibatches(batch)")
+        self._charge(batch, trained)
+        work = Pass(self.policy, batch, self.needs, self.called, self.config.micro_batch)
+        fits = len(batch) <= self.config.micro_batch
+        if self.direct and not fits:
+            msg = (
+                f"plugin {self.direct!r}: a loss with direct=True needs the whole minibatch of {len(batch)} rows in one"
+            )
+            raise PluginError(f"{msg} pass; set learner.micro_batch to {len(batch)} or more")
+        metrics = self._whole(work) if self.direct else self._cut(work, keep=fits)
+        self.pending += 1
+        return {**metrics, "tokens_trained": float(trained)}
+
+    def step(self) -> dict[str, float]:
+        """Clip (policy and every module apart) and step; skipped where no gradient was added since the last one.
+
+        Raises Diverged for a gradient that is not finite.
+        """
+        if not self.pending:
+            return {}
+        norms = [_clip(owned, limit) for owned, limit in self.owned if owned]
+        found = [float(norm) for norm in norms]
+        if not all(map(math.isfinite, found)):
+            raise Diverged("the gradient is not finite; lower optimizer.lr or look at the loss of the stack")
+        self.ledger.charge("update", Cost(updates=1))
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.pending = 0
+        self.steps += 1
+        self.ledger.count(updates=1)
+        return {"grad_norm": found[0]}
+
+    # -- weights -------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def snapshot(self) -> Snapshot:
+        """Copies of all weights that train, to `restore` or `interpolate` from."""
+        return Snapshot(tuple(parameter.detach().clone() for parameter in self.parameters))
+
+    @torch.no_grad()
+    def restore(self, snapshot: Snapshot) -> None:
+        """Put the weights of a snapshot back."""
+        self.interpolate(snapshot, 0.0)
+
+    @torch.no_grad()
+    def interpolate(self, snapshot: Snapshot, alpha: float) -> None:
+        """Weights = snapshot + alpha (weights - snapshot): 0 is the snapshot, 1 changes nothing."""
+        for parameter, start in zip(self.parameters, snapshot.tensors, strict=True):
+            if alpha == 0.0:
+                parameter.copy_(start)
+            elif alpha != 1.0:
+                parameter.lerp_(start, 1.0 - alpha)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _charge(self, batch: Batch, trained: int) -> None:
+        """Forward and backward of every row that enters the loss; the same rows for modules of other sizes."""
+        enters = (batch.mask > 0).any(1)
+        tokens = int(row_tokens(batch)[enters].sum())
+        self.ledger.charge("train", Cost.training(tokens))
+        for name, size in self.sizes.items():
+            self.ledger.charge(f"module:{name}", Cost.training(tokens, size))
+        self.ledger.count(tokens_trained=trained, rows_trained=int(enters.sum()))
+
+    def _objective(self, work: Pass, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None, Batch]:
+        """The policy objective, the sum of the regularizers (None without), and the batch with its weights."""
+        batch = work.batch
+        output = work.output(tensors)
+        if self.logp_start is None and self.steps == 0 and batch.logp_old is None:
+            self.logp_start = output.logp_old
+        if batch.logp_old is None:
+            batch = batch.replace(logp_old=output.logp_old)
+        batch = batch.replace(weights=self.hooks.aggregate(batch=batch))
+        loss = self.hooks.loss(batch=batch, output=output)
+        extra: Tensor | None = None
+        for _, term in self.hooks.regularize(batch=batch, output=output):
+            value = (batch.weights * term).sum() if term.dim() else term
+            extra = value if extra is None else extra + value
+        return loss, extra, batch
+
+    def _whole(self, work: Pass) -> dict[str, float]:
+        """One graph from the weights to the loss."""
+        tensors = work.gather([work.chunk(chunk) for chunk in work.plan])
+        finite(tensors["logp"])
+        loss, extra, batch = self._objective(work, tensors)
+        total = loss if extra is None else loss + extra
+        if total.requires_grad:
+            total.backward()
+        return self._measure(batch, tensors["logp"].detach(), total, None)
+
+    def _cut(self, work: Pass, *, keep: bool) -> dict[str, float]:
+        """The graph cut at the policy's output; `keep` the chunks' graphs, or run them again."""
+        with torch.set_grad_enabled(keep):
+            parts = [work.chunk(chunk) for chunk in work.plan]
+        whole = work.gather([{name: x.detach() for name, x in part.items()} for part in parts])
+        leaves = {name: x.requires_grad_() if x.is_floating_point() else x for name, x in whole.items()}
+        finite(leaves["logp"])
+        with torch.enable_grad():
+            loss, extra, batch = self._objective(work, leaves)
+            slope = None
+            if loss.requires_grad:
+                loss.backward(retain_graph=extra is not None)
+                slope = leaves["logp"].grad
+                slope = slope.clone() if slope is not None and extra is not None else slope
+            if extra is not None and extra.requires_grad:
+                extra.backward()
+        coefficients = {name: x.grad for name, x in leaves.items() if x.grad is not None}
+        total = loss.detach() if extra is None else loss.detach() + extra.detach()
+        if coefficients:
+            self._send_back(work, parts if keep else None, coefficients)
+        return self._measure(batch, leaves["logp"].detach(), total, slope)
+
+    def _send_back(
+        self, work: Pass, parts: Sequence[Mapping[str, Tensor]] | None, coefficients: Mapping[str, Tensor]
+    ) -> None:
+        """Backpropagate the coefficients of every chunk, through the graph kept or through a new one."""
+        for number, chunk in enumerate(work.plan):
+            shares = {name: c[chunk.rows] for name, c in coefficients.items()}
+            if parts is None:
+                if not any(bool(share.any()) for share in shares.values()):
+                    continue
+                with torch.enable_grad():
+                    part: Mapping[str, Tensor] = work.chunk(chunk)
+                self.ledger.count(rows_replayed=len(chunk.rows))
+            else:
+                part = parts[number]
+            ends = [(part[name], share) for name, share in shares.items() if part[name].requires_grad]
+            torch.autograd.backward(
+                [end for end, _ in ends],
+                [share[:, : end.shape[1]] if share.shape != end.shape else share for end, share in ends],
+            )
+
+    def _measure(self, batch: Batch, logp: Tensor, loss: Tensor, slope: Tensor | None) -> dict[str, float]:
+        """Numbers of one minibatch; one transfer from the device."""
+        on = batch.mask > 0
+        assert batch.logp_old is not None
+        gap = torch.where(on, logp - batch.logp_old, torch.zeros_like(logp)).abs().amax()
+        share = clip_share(batch, slope)
+        value, widest, clipped = torch.stack([loss.detach().to(gap), gap, share.to(gap)]).tolist()
+        if not math.isfinite(value):
+            raise Diverged(f"the loss is {value}; lower optimizer.lr or look at the loss of the stack")
+        return {"loss": value, "log_ratio_max": widest, "clip_share": clipped}
+
+
+def _clip(parameters: Sequence[nn.Parameter], limit: float | None) -> Tensor:
+    return torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit, foreach=True)
+
+
+def _is_called(module: Any) -> bool:
+    """Whether the learner calls a built module with every pass: one that has a `forward` and is no policy."""
+    return type(module).forward is not nn.Module.forward and not hasattr(module, "score")
+
+
+def _size(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())

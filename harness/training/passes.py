@@ -1,0 +1,157 @@
+"""Passes of the policy over a batch: in row chunks sorted by length, trimmed, gathered back to [N, T].
+
+A chunk changes no result beyond rounding, since no row looks at another; it keeps padding low and activations in cache.
+Rows without any token to score are skipped unless someone reads their prompt's state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from harness.batch import Batch, PolicyOutput, TopLogits
+
+if TYPE_CHECKING:
+    from harness.policies.policy import Policy
+
+__all__ = ["CHUNK", "Chunk", "Pass", "Plan", "row_tokens"]
+
+CHUNK = 32  # rows: on a CPU the activations of 32 short rows stay in cache; see benchmarks/step.py
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """Rows of a batch, the first prompt column that any of them uses, and how many completion columns they need."""
+
+    rows: Tensor
+    start: int
+    width: int
+
+
+def row_tokens(batch: Batch) -> Tensor:
+    """[N] the whole row: prompt and completion, what a pass over it is charged."""
+    return batch.prompt_mask.to(torch.long).sum(1) + batch.lengths
+
+
+class Plan:
+    """How a batch is cut into chunks of at most `size` rows."""
+
+    def __init__(self, batch: Batch, size: int, *, whole: bool, every_row: bool) -> None:
+        """`whole` keeps all T columns, for modules whose outputs have shapes of their own; `every_row` skips none."""
+        positions = torch.arange(1, batch.tokens + 1, device=batch.device)
+        extent = (positions * (batch.mask > 0)).amax(1) if batch.tokens else batch.lengths.new_zeros(len(batch))
+        prompt = batch.prompt_mask.to(torch.long).sum(1)
+        order = (extent + prompt).argsort(stable=True)
+        if not every_row:
+            order = order[extent[order] > 0]
+        width = batch.prompt_ids.shape[1]
+        self.chunks: list[Chunk] = []
+        for rows in order.split(size) if len(order) else ():
+            used = batch.tokens if whole else int(extent[rows].max())
+            self.chunks.append(Chunk(rows, width - int(prompt[rows].max()), used))
+        self.rows = len(batch)
+        self.tokens = batch.tokens
+        self.planned = len(order)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunk after chunk, shortest rows first."""
+        return iter(self.chunks)
+
+
+class Pass:
+    """The policy's named tensors for a batch, chunk by chunk or gathered to the whole."""
+
+    def __init__(
+        self, policy: Policy, batch: Batch, needs: Collection[str], modules: Mapping[str, Any], size: int
+    ) -> None:
+        self.policy = policy
+        self.batch = batch
+        self.needs = frozenset(needs) & {"entropy", "hidden", "top_logits"} | ({"hidden"} if modules else set())
+        self.modules = modules
+        self.size = size
+        states = "hidden" in self.needs
+        self.plan = Plan(
+            batch, min(size, CHUNK) if batch.device.type == "cpu" else size, whole=states, every_row=states
+        )
+        hot = bool((batch.temperature != 1.0).any())
+        self.temperature: Tensor | None = batch.temperature if hot else None
+        self._specs: dict[str, Any] = {}
+
+    def chunk(self, chunk: Chunk) -> dict[str, Tensor]:
+        """The named tensors of one chunk; names with `:` are module outputs, `top_ids` is the only one of integers."""
+        batch, rows, width = self.batch, chunk.rows, chunk.width
+        forward = self.policy.forward(
+            batch.prompt_ids[rows, chunk.start :],
+            batch.prompt_mask[rows, chunk.start :],
+            batch.completion_ids[rows, :width],
+            batch.mask[rows, :width],
+            temperature=1.0 if self.temperature is None else self.temperature[rows],
+            needs=self.needs,
+        )
+        found: dict[str, Tensor | None] = {
+            "logp": forward.logp,
+            "entropy": forward.entropy,
+            "hidden": forward.hidden,
+            "prompt_hidden": forward.prompt_hidden,
+        }
+        if forward.top_logits is not None:
+            found |= {"top_ids": forward.top_logits.ids, "top_logp": forward.top_logits.logp}
+        if self.modules:
+            part = batch[rows]
+            for name, module in self.modules.items():
+                leaves, self._specs[name] = pytree.tree_flatten(module(part, forward.hidden))
+                found |= {f"{name}:{i}": leaf for i, leaf in enumerate(leaves)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def gather(self, parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """Chunk tensors put back in the batch's order, [N, T, ...] where they have tokens, 0 for skipped rows."""
+        if not parts:
+            shape = (self.plan.rows, self.plan.tokens)
+            return {
+                name: torch.zeros(shape, dtype=self.batch.mask.dtype, device=self.batch.device) for name in ("logp",)
+            }
+        rows = torch.cat([chunk.rows for chunk in self.plan])
+        return {name: self._whole(name, rows, [part[name] for part in parts]) for name in parts[0]}
+
+    def _whole(self, name: str, rows: Tensor, parts: Sequence[Tensor]) -> Tensor:
+        plan = self.plan
+        if name != "prompt_hidden" and ":" not in name:
+            parts = [_widen(part, plan.tokens) for part in parts]
+        stacked = torch.cat(list(parts)) if len(parts) > 1 else parts[0]
+        full = stacked.new_zeros((plan.rows, *stacked.shape[1:]))
+        return full.index_copy(0, rows, stacked)
+
+    def output(self, tensors: Mapping[str, Tensor]) -> PolicyOutput:
+        """Gathered tensors as what hooks receive; without `logp_old` in the batch, it is `logp` itself."""
+        logp = tensors["logp"]
+        old = self.batch.logp_old
+        top = TopLogits(tensors["top_ids"], tensors["top_logp"]) if "top_ids" in tensors else None
+        modules = {}
+        for name, spec in self._specs.items():
+            count = sum(key.startswith(f"{name}:") for key in tensors)
+            modules[name] = pytree.tree_unflatten([tensors[f"{name}:{i}"] for i in range(count)], spec)
+        return PolicyOutput(
+            logp=logp,
+            logp_old=logp.detach() if old is None else old,
+            mask=self.batch.mask,
+            entropy=tensors.get("entropy"),
+            hidden=tensors.get("hidden"),
+            prompt_hidden=tensors.get("prompt_hidden"),
+            top_logits=top,
+            modules=modules,
+        )
+
+    @torch.no_grad()
+    def without_gradient(self) -> dict[str, Tensor]:
+        """One pass over all rows that keeps no graph."""
+        return self.gather([self.chunk(chunk) for chunk in self.plan])
+
+
+def _widen(x: Tensor, width: int) -> Tensor:
+    missing = width - x.shape[1]
+    return torch.cat([x, x.new_zeros((x.shape[0], missing, *x.shape[2:]))], 1) if missing else x

@@ -1,0 +1,48 @@
+"""A trial's state as a tree for checkpoints, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from harness.training.checkpoint import optimizer_state, restore_optimizer
+from harness.training.context import Habits
+
+if TYPE_CHECKING:
+    from harness.training.setup import Trial
+
+__all__ = ["resume", "tree"]
+
+
+def tree(trial: Trial) -> dict[str, Any]:
+    """Weights, moments, built modules, plugin state, ledger, lagged weights: all that a step is a function of.
+
+    Raises PluginError for a plugin attribute that cannot be saved, naming it.
+    """
+    context, learner = trial.context, trial.context.learner
+    return {
+        "policy": dict(context.policy.model.named_parameters()),
+        "modules": {name: dict(made.module.state_dict()) for name, made in learner.built.items()},
+        "optimizer": optimizer_state(learner.optimizer),
+        "plugins": trial.stack.state_dict(skip=context.hooks.restored),
+        "ledger": context.ledger.state_dict(),
+        "lag": trial.lag.state_dict(),
+        "habits": dataclasses.asdict(context.habits),
+    }
+
+
+@torch.no_grad()
+def resume(trial: Trial, state: dict[str, Any]) -> None:
+    """Put a freshly made trial (constructed, started, built) where `tree` was taken."""
+    context, learner = trial.context, trial.context.learner
+    for name, parameter in context.policy.model.named_parameters():
+        parameter.copy_(state["policy"][name])
+    for name, made in learner.built.items():
+        made.module.load_state_dict(state["modules"][name])
+    restore_optimizer(learner.optimizer, state["optimizer"])
+    trial.stack.load_state_dict(state["plugins"])
+    context.ledger.load_state_dict(state["ledger"])
+    trial.lag.load_state_dict(state["lag"])
+    context.habits = Habits(**state["habits"])

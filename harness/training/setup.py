@@ -1,0 +1,122 @@
+"""Making a trial from its settings: policy, tasks, stack, learner, in the one order that resuming repeats."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.budget import Budget, Ledger
+from harness.host import Stack, Trained, build_stack, discover
+from harness.policies.policy import Policy
+from harness.policies.sampler import Sampler
+from harness.tasks.load import load_task
+from harness.tasks.mixture import Mixture
+from harness.training.context import Context, Habits
+from harness.training.lag import Lag
+from harness.training.learner import Learner
+from harness.training.meter import MeteredPolicy, MeteredSampler
+from harness.training.run import Run
+from harness.training.state import State
+
+if TYPE_CHECKING:
+    from harness.host import Catalogue
+    from harness.training.config import TrialConfig
+
+__all__ = ["Trial", "make", "open_sandbox"]
+
+
+@dataclass
+class Trial:
+    """A trial that has been set up."""
+
+    config: TrialConfig
+    stack: Stack
+    context: Context
+    lag: Lag
+    sandbox: Any
+
+
+@contextlib.contextmanager
+def open_sandbox(config: TrialConfig) -> Iterator[tuple[Mixture, Any]]:
+    """The task mixture, and the sandbox that runs its programs: started only if a task has any, closed at the end."""
+    tasks = [(load_task(share.task, share.options), share.share) for share in config.tasks]
+    with contextlib.ExitStack() as stack:
+        sandbox = None
+        if any(task.needs_sandbox for task, _ in tasks):
+            from harness.tasks.sandbox import Sandbox
+
+            sandbox = stack.enter_context(Sandbox(config.sandbox))
+        yield Mixture(tasks, seed=config.seed, reward_weights=config.reward_weights, sandbox=sandbox), sandbox
+
+
+def make(config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue | None = None) -> Trial:
+    """Construct, start, build. Raises UsageError for bad settings, PluginError for a plugin that breaks a contract."""
+    stack = build_stack(config.method, catalogue or discover(config.plugins))
+    policy = Policy.load(config.policy.model, config.policy.dtype, config.policy.device, chat=config.policy.chat)
+    ledger = Ledger(Budget(**{config.budget.currency: config.budget.limit}))
+    metered = MeteredPolicy(policy, ledger, "policy", system=config.policy.system)
+    metered.micro_batch = config.learner.micro_batch
+    metered.needs = stack.needs
+    state = State(config, task.pool, task, metered)
+    hooks = stack.caller(state)
+    state.hooks = hooks
+    lag = Lag(policy, config.sampler.lag)
+    sampler = MeteredSampler(Sampler(lag.policy), ledger, state, want_entropy="entropy" in stack.needs)
+    if "reference" in stack.needs:
+        state.reference = MeteredPolicy(policy.clone(), ledger, "reference")
+        state.reference.micro_batch = config.learner.micro_batch
+    context = Context(
+        config=config, needs=stack.needs, hooks=hooks, state=state, ledger=ledger, policy=policy, metered=metered,
+        sampler=sampler, task=task, learner=None, habits=Habits(0.0, 0.0),  # type: ignore[arg-type]
+    )  # fmt: skip
+    hooks.start(run=Run(context))
+    built = {name: _trained(module, policy) for name, module in hooks.build(policy=metered, task=task).items()}
+    context.learner = Learner(
+        policy, config.learner, config.optimizer, ledger, needs=stack.needs, built=built, direct=_direct(stack)
+    )
+    context.learner.hooks = hooks
+    _share_modules(context)
+    context.habits = _habits(context)
+    return Trial(config, stack, context, lag, sandbox)
+
+
+def _trained(module: Any, policy: Policy) -> Trained:
+    made = module if isinstance(module, Trained) else Trained(module)
+    made.module.to(device=policy.device, dtype=policy.dtype)
+    if not made.train:
+        made.module.requires_grad_(False)
+    return made
+
+
+def _direct(stack: Stack) -> str | None:
+    """The plugin, if any, whose loss needs the whole graph at once."""
+    return next((label for label, plugin in stack.plugins if getattr(plugin, "direct", False)), None)
+
+
+def _share_modules(context: Context) -> None:
+    """Give hooks the built modules, and metered passes the ones that are called."""
+    learner = context.learner
+    context.metered.modules = learner.called
+    context.metered.module_sizes = learner.sizes
+    policy = context.policy
+    for name, made in learner.built.items():
+        module: Any = made.module
+        if hasattr(module, "score"):
+            size = sum(parameter.numel() for parameter in module.parameters()) / policy.n_params
+            module = MeteredPolicy(module, context.ledger, f"module:{name}", size=size)
+        context.state.modules[name] = module
+
+
+def _habits(context: Context) -> Habits:
+    """What the suite's settings say a step costs after its rounds, before one has been seen."""
+    learner, needs = context.learner, context.needs
+    per_pass = 1 + sum(learner.sizes.values())
+    epochs = context.config.learner.updates_per_batch
+    passes = 3 * epochs * per_pass
+    if context.several_updates or "entropy" in needs:
+        passes += per_pass
+    if "reference" in needs:
+        passes += 1
+    return Habits(passes, context.config.learner.minibatches * epochs)

@@ -1,0 +1,257 @@
+"""One trial from its settings to its result; the same call again resumes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.budget import BudgetSpent
+from harness.errors import HarnessError, UsageError
+from harness.training import TRAINING_SEMANTICS, checkpoint
+from harness.training.files import TrialFiles, read_json, write_json
+from harness.training.learner import Diverged
+from harness.training.loop import step
+from harness.training.provenance import provenance
+from harness.training.resume import resume, tree
+from harness.training.schedule import due
+from harness.training.setup import Trial, make, open_sandbox
+
+if TYPE_CHECKING:
+    from harness.host import Catalogue
+    from harness.training.config import TrialConfig
+
+__all__ = ["TrialResult", "run_trial", "trial_key"]
+
+SAMPLES = 8  # completions of an evaluation that samples.jsonl keeps
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialResult:
+    """How a trial ended: status done, failed, diverged, timeout or interrupted; `score` is what counts for it.
+
+    For a trial that did not end well, `score` is the lower of the untrained policy's and its last evaluation's.
+    """
+
+    status: str
+    error: str | None = None
+    score: float | None = None
+    untrained: float | None = None
+    last: float | None = None
+    spent: float = 0.0
+    limit: float = 0.0
+    left: float = 0.0
+    currency: str = "compute"
+    steps: int = 0
+    seconds: float = 0.0
+
+
+def trial_key(config: TrialConfig, stack: Mapping[str, Any], digests: Mapping[str, str]) -> str:
+    """What names a trial: a hash of everything that may change its numbers.
+
+    `stack` is `Stack.spec()` (every plugin's parameters, version and source digest), `digests` those of data and
+    initial weights. Limits and checkpoint intervals change no number and are left out.
+    """
+    settings = config.model_dump(mode="json", exclude={"limits", "checkpoint_seconds", "plugins"})
+    parts = {"config": settings, "stack": stack, "digests": dict(digests), "semantics": TRAINING_SEMANTICS}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def run_trial(
+    config: TrialConfig,
+    directory: Path,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    heartbeat: Callable[[dict[str, Any]], None] = lambda _: None,
+    catalogue: Catalogue | None = None,
+    evaluate: Callable[..., Any] | None = None,
+) -> TrialResult:
+    """Run a trial, or resume it from the newest whole checkpoint in `directory`; at once if its result is there.
+
+    `evaluate(policy, tasks, config, seed=, sandbox=)` gives a report with `score`, `tasks` and `items`; without it
+    nothing is evaluated. `should_stop` is asked after every step: True checkpoints and ends with "interrupted". Every
+    other fault of plugin or settings ends in the result's status and one-line error.
+    """
+    directory = Path(directory)
+    before = read_json(directory / "result.json")
+    if before.get("status") == "done":
+        return _read_result(before)
+    files = TrialFiles(directory)
+    runner: _Runner | None = None
+    try:
+        with open_sandbox(config) as (task, sandbox):
+            trial = make(config, task, sandbox, catalogue)
+            runner = _Runner(trial, files, evaluate, heartbeat)
+            runner.record_settings()
+            status = runner.run(should_stop)
+            error = None
+    except Diverged as fault:
+        status, error = "diverged", str(fault)
+    except HarnessError as fault:
+        status, error = "failed", str(fault)
+    result = runner.result(status, error) if runner is not None else TrialResult("failed", error)
+    write_json(directory / "result.json", dataclasses.asdict(result))
+    return result
+
+
+def _read_result(found: Mapping[str, Any]) -> TrialResult:
+    names = {field.name for field in dataclasses.fields(TrialResult)}
+    return TrialResult(**{name: value for name, value in found.items() if name in names})
+
+
+class _Runner:
+    """A trial under way: steps, evaluations, checkpoints."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        files: TrialFiles,
+        evaluate: Callable[..., Any] | None,
+        heartbeat: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.trial = trial
+        self.files = files
+        self.evaluate = evaluate
+        self.heartbeat = heartbeat
+        self.number = 0  # of the next step
+        self.scores: list[float] = []
+        self.evaluated_at: float | None = None
+        self.saved_at = time.monotonic()
+        self.elapsed = 0.0  # by earlier calls
+        self.began = time.monotonic()
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.files.directory / "checkpoints"
+
+    def record_settings(self) -> None:
+        """Write config.json. Raises UsageError if the directory holds a trial with other numbers."""
+        trial, path = self.trial, self.files.directory / "config.json"
+        digests = {"task": trial.context.task.digest(), "policy": trial.context.policy.digest()}
+        spec = trial.stack.spec()
+        key = trial_key(trial.config, spec, digests)
+        known = read_json(path).get("trial_key")
+        if (
+            known is not None
+            and known != key
+            and (self.checkpoints.exists() or self.files.reaches({"metrics.jsonl": 1}))
+        ):
+            msg = (
+                f"{self.files.directory} holds a trial with other settings, plugins or data; use another directory or "
+            )
+            raise UsageError(msg + "remove it")
+        record = {
+            "config": trial.config.model_dump(mode="json"),
+            "stack": trial.stack.canonical,
+            "spec": spec,
+            "clips": trial.stack.clips,
+            "digests": digests,
+            "trial_key": key,
+            "semantics": TRAINING_SEMANTICS,
+            "provenance": provenance(),
+        }
+        write_json(path, record)
+
+    def run(self, should_stop: Callable[[], bool]) -> str:
+        """Steps until the budget is spent. Returns the status."""
+        trial, ledger = self.trial, self.trial.context.ledger
+        self._resume()
+        limit = trial.config.limits.seconds
+        while ledger.left > 0:
+            progress = ledger.progress
+            try:
+                metrics, timing = step(trial.context, trial.lag, self.number)
+            except BudgetSpent:
+                break
+            self.number += 1
+            self.files.append("metrics.jsonl", metrics)
+            self.files.append("timing.jsonl", timing)
+            self._beat("running")
+            evaluated = due(trial.config.evaluation.every, progress, ledger.progress) and ledger.left > 0
+            if evaluated:
+                self._evaluate()
+            stopping = should_stop()
+            if evaluated or stopping or time.monotonic() - self.saved_at >= trial.config.checkpoint_seconds:
+                self._save()
+            if stopping:
+                return "interrupted"
+            if self.elapsed + time.monotonic() - self.began > limit:
+                return "timeout"
+        self._evaluate()
+        self._save()
+        return "done"
+
+    def result(self, status: str, error: str | None) -> TrialResult:
+        """The result, from the evaluations so far; writes the ledger."""
+        ledger = self.trial.context.ledger
+        write_json(self.files.directory / "ledger.json", ledger.state_dict())
+        untrained = self.scores[0] if self.scores else None
+        last = self.scores[-1] if self.scores else None
+        score = last if status in {"done", "interrupted"} or last is None else min(last, self.scores[0])
+        return TrialResult(
+            status, error, score, untrained, last, ledger.spent, ledger.budget.limit, ledger.left,
+            ledger.budget.currency, self.number, self.elapsed + time.monotonic() - self.began,
+        )  # fmt: skip
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        """Continue from the newest checkpoint whose files are there too; else begin, with the untrained policy."""
+        while (found := checkpoint.load_newest(self.checkpoints)) is not None:
+            number, state = found
+            if self.files.reaches(state["offsets"]):
+                self.files.cut(state["offsets"])
+                self.number = number
+                self.scores = list(state["scores"])
+                self.evaluated_at = state["evaluated_at"]
+                self.elapsed = float(state["elapsed"])
+                resume(self.trial, state["trial"])
+                return
+            checkpoint.remove(self.checkpoints, number)
+        self.files.cut({})
+        self._evaluate()
+        self._save()
+
+    def _save(self) -> None:
+        state = {
+            "trial": tree(self.trial),
+            "offsets": self.files.offsets(),
+            "scores": self.scores,
+            "evaluated_at": self.evaluated_at,
+            "elapsed": self.elapsed + time.monotonic() - self.began,
+        }
+        checkpoint.save(self.checkpoints, self.number, state)
+        write_json(self.files.directory / "ledger.json", self.trial.context.ledger.state_dict())
+        self.saved_at = time.monotonic()
+
+    def _evaluate(self) -> None:
+        """Evaluate the policy as it is, once per amount spent; off the clock, but recorded."""
+        config, context = self.trial.config, self.trial.context
+        ledger = context.ledger
+        if self.evaluate is None or self.evaluated_at == ledger.spent:
+            return
+        settings = config.evaluation
+        if settings.max_tokens is None:
+            settings = settings.model_copy(update={"max_tokens": config.sampling.max_tokens})
+        self._beat("evaluating")
+        tasks = list(context.task.tasks.values())
+        report = self.evaluate(context.policy, tasks, settings, seed=config.seed, sandbox=self.trial.sandbox)
+        self.evaluated_at = ledger.spent
+        self.scores.append(float(report.score))
+        place = {"step": self.number, "spent": ledger.spent, "progress": ledger.progress}
+        self.files.append("evaluations.jsonl", {**place, "tasks": report.tasks, "score": float(report.score)})
+        items: Sequence[Mapping[str, Any]] = report.items
+        self.files.rewrite("items.jsonl", items)
+        for item in items[:SAMPLES]:
+            self.files.append("samples.jsonl", {**place, **item})
+        self._beat("running")
+
+    def _beat(self, doing: str) -> None:
+        ledger = self.trial.context.ledger
+        score = self.scores[-1] if self.scores else None
+        news = {"step": self.number, "spent": ledger.spent, "progress": ledger.progress, "score": score}
+        self.heartbeat({**news, "doing": doing})
