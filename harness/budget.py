@@ -1,7 +1,7 @@
 """What a trial may spend, and what it has spent on what.
 
-The unit of `compute` is a forward pass of one token through the policy: a forward costs 1 a token, its backward 2, and
-another model costs its parameters relative to the policy's. The charge follows the method's definition, never this
+The unit of `compute` is a forward pass of one token through the policy: a forward costs 1 a token, its backward 2,
+another model its parameters relative to the policy's. The charge follows the method's definition, never this
 implementation:
 
 | category | charged for | amount |
@@ -9,7 +9,7 @@ implementation:
 | prompt | the prompt of every request, once for its group | prompt tokens |
 | generate | every token that was newly sampled, the end token included; kept or not | tokens |
 | greedy | the greedy completion of every prompt, when a stack needs it | prompt and new tokens |
-| old | the log-probabilities at the step's starting weights, when a batch gives more than one optimizer step | whole rows |
+| old | log-probabilities at the step's starting weights, where a batch gives several minibatches | whole rows |
 | reference | the same rows through the frozen initial policy | whole rows |
 | policy, teacher:NAME | passes that a plugin asks for | whole rows |
 | train | forward and backward of every row that enters the loss, once an epoch | 3 x whole rows |
@@ -33,8 +33,8 @@ CURRENCIES = ("compute", "tokens", "rollouts", "updates", "seconds")
 BACKWARD = 2.0  # relative to the forward of the same tokens
 
 
-class BudgetSpent(HarnessError):
-    """A charge would pass the limit: the trial ends without it. This is how a trial ends, not a fault."""
+class BudgetSpent(HarnessError):  # noqa: N818 - it is how a trial ends, not a fault
+    """A charge would pass the limit: the trial ends without it."""
 
 
 class Cost(NamedTuple):

@@ -1,7 +1,7 @@
 """Checkpoints: safetensors and JSON, checksummed, written atomically, the two newest kept.
 
-A checkpoint is a directory `step-NNNNNN` with tensors.safetensors, state.json and manifest.json (the sha256 of both). It
-is written beside its place, flushed to disk and renamed, so a kill leaves either the whole of it or none.
+A checkpoint is a directory `step-NNNNNN` with tensors.safetensors, state.json and manifest.json (the sha256 of both).
+It is written beside its place, flushed to disk and renamed, so a kill leaves either the whole of it or none.
 """
 
 from __future__ import annotations

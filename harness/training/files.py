@@ -34,7 +34,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 class TrialFiles:
-    """Appends records line by line; `offsets` and `cut` let a resumed trial write exactly what it would have written."""
+    """Appends records line by line; `offsets` and `cut` let a resumed trial write what it would have written."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

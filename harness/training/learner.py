@@ -1,11 +1,11 @@
 """The learner: minibatches, exact gradients under any micro-batching, AdamW, snapshots.
 
 Any loss is exact under micro-batching, because the loss never sees a micro-batch. The graph is cut at `PolicyOutput`:
-its differentiable tensors (log-probabilities, entropies, hidden states, top logits, outputs of built modules) are leaves,
-the loss of the whole minibatch is differentiated with respect to them, and those coefficients are then sent back through
-the policy, chunk by chunk. Where the minibatch fits into one micro-batch the chunks' graphs are kept from the first
-forward (the direct path); elsewhere the first forward keeps no graph and every chunk runs again. Both give the same
-gradient; what is run again is counted (`rows_replayed`), never charged.
+its differentiable tensors (log-probabilities, entropies, hidden states, top logits, outputs of built modules) are
+leaves, the loss of the whole minibatch is differentiated with respect to them, and those coefficients are then sent
+back through the policy, chunk by chunk. Where the minibatch fits into one micro-batch the chunks' graphs are kept from
+the first forward (the direct path); elsewhere the first forward keeps no graph and every chunk runs again. Both give
+the same gradient; what is run again is counted (`rows_replayed`), never charged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Diverged", "Learner", "Snapshot"]
 
 
-class Diverged(HarnessError):
+class Diverged(HarnessError):  # noqa: N818 - a way for a trial to end
     """A loss, a log-probability or a gradient stopped being finite: the trial ends with that status."""
 
 

@@ -46,7 +46,8 @@ class MeteredSampler:
         state, ledger = self._state, self._ledger
         worst = worst_case(requests)
         if not ledger.fits(worst):
-            msg = f"{category} of {worst.rollouts:g} completions may cost {ledger.amount(worst):g}, {ledger.left:g} is left"
+            price = f"may cost {ledger.amount(worst):g}, {ledger.left:g} is left"
+            msg = f"{category} of {worst.rollouts:g} completions {price}"
             raise BudgetSpent(msg)
         place = (state.step, state.round, stream)
         self._calls = self._calls + 1 if place == self._place else 0

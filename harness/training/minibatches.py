@@ -12,7 +12,7 @@ __all__ = ["bundles", "split"]
 
 
 def bundles(batch: Batch) -> Tensor:
-    """int [N]: rows that share a group or a prompt, directly or through others, have one number.
+    """[N] int: rows that share a group or a prompt, directly or through others, have one number.
 
     Numbers ascend with the prompts' places, whatever the order of the rows.
     """

@@ -26,7 +26,7 @@ def tree(trial: Trial) -> dict[str, Any]:
         "policy": dict(context.policy.model.named_parameters()),
         "modules": {name: dict(made.module.state_dict()) for name, made in learner.built.items()},
         "optimizer": optimizer_state(learner.optimizer),
-        "plugins": trial.stack.state_dict(skip=context.hooks.restored),
+        "plugins": trial.stack.state_dict(),
         "ledger": context.ledger.state_dict(),
         "lag": trial.lag.state_dict(),
         "habits": dataclasses.asdict(context.habits),

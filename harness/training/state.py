@@ -116,7 +116,7 @@ class State:
             self._generators[hook] = torch.Generator().manual_seed(derive_seed(self.seed, self.step, hook))
         return self._generators[hook]
 
-    def request(
+    def request(  # noqa: PLR0917 - the public signature
         self,
         prompt: str,
         n: int | None = None,
