@@ -29,7 +29,7 @@ class Defaults:
 
     @hookimpl
     def select_prompts(self, pool: Any, count: int, state: Any) -> Sequence[str]:
-        """Round 0: the step's slice of the shuffled epoch; later rounds: the next of their own stream."""
+        """The step's slice of the shuffled epoch; in later rounds the pool gives what their own stream draws."""
         return pool.at_step(state.step, count)
 
     @hookimpl
@@ -80,15 +80,29 @@ class Defaults:
     @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """[N, T] -min(ratio A, clip(ratio, 1 - 0.2, 1 + 0.2) A)."""
+        assert batch.advantages is not None
         clipped = output.ratio.clamp(1 - CLIP, 1 + CLIP)
         return -torch.minimum(output.ratio * batch.advantages, clipped * batch.advantages)
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput, hooks: Any) -> Tensor:
         """The weighted sum of the token losses."""
+        assert batch.weights is not None
         return (batch.weights * hooks.policy_loss(batch=batch, output=output)).sum()
 
     @hookimpl
-    def update(self, learner: Any, batch: Batch) -> Mapping[str, float]:
-        """Every epoch: for each minibatch, gradient, clip its norm, step."""
-        return learner.epoch(batch)
+    def update(self, learner: Any, batch: Batch, state: Any) -> Mapping[str, float]:
+        """`updates_per_batch` epochs; in each, for every minibatch: gradient, clip its norm, step."""
+        return _combined([learner.epoch(batch) for _ in range(state.updates_per_batch)])
+
+
+def _combined(epochs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Metrics of several epochs as one: the largest of what ends in _max, the sum of counted tokens, else the mean."""
+    if len(epochs) == 1:
+        return epochs[0]
+    merged = {}
+    for name in dict.fromkeys(name for epoch in epochs for name in epoch):
+        values = [epoch[name] for epoch in epochs if name in epoch]
+        total = max(values) if name.endswith("_max") else sum(values)
+        merged[name] = total if name.endswith("_max") or name == "tokens_trained" else total / len(values)
+    return merged

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from harness.host.caller import HookCaller
     from harness.host.catalogue import Catalogue, Entry, discover
     from harness.host.markers import hookimpl
-    from harness.host.plugin import MethodInfo, method, needs_of
     from harness.host.parsing import PluginSpec, parse_stack, split_methods
+    from harness.host.plugin import MethodInfo, method, needs_of
     from harness.host.stack import Seat, Stack, build_stack
     from harness.host.trained import Trained
 

@@ -32,15 +32,17 @@ class HookCaller:
     hook was called. called: the (label, hook) that ran. current: the hook that is running.
     """
 
-    def __init__(self, seats: Sequence[Seat], state: Any = None) -> None:
+    def __init__(self, seats: Sequence[Seat], state: Any = None, restored: list[Any] | None = None) -> None:
+        """restored: a list that takes what the loop itself restores on resume, `run` and the built modules."""
         self.state = state
+        self.restored = [] if restored is None else restored
         self.seconds: dict[str, float] = defaultdict(float)
         self.calls: Counter[str] = Counter()
         self.called: set[tuple[str, str]] = set()
-        self.restored: list[Any] = []  # what the loop itself restores: `run` and the built modules
         self._seats = tuple(seats)
         self._running: list[Call] = []
         self._nested = 0.0
+        self._results: list[tuple[str, Any]] = []  # of the call that ended last
         self._settled = False
         self.manager = pluggy.PluginManager("harness")
         self.manager.add_hookspecs(HookSpecs)
@@ -66,7 +68,7 @@ class HookCaller:
         """
         if not self._settled:
             check_called(self._seats, frozenset(self.called), self.calls, step)
-            self._settled = self.calls["loss"] > 0 or self.calls["update"] > 0
+            self._settled = self.calls["loss"] > 0
 
     # -- hooks, in the order of a training step ----------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class HookCaller:
         return self._call("group_by", batch=batch)
 
     def keep(self, batch: Batch) -> Tensor:
-        """bool [N]: the rows that every plugin keeps."""
+        """[N] bool: the rows that every plugin keeps."""
         kept = torch.ones(len(batch), dtype=torch.bool, device=batch.device)
         for choice in self._call("keep", batch=batch):
             kept = kept & choice
@@ -121,7 +123,7 @@ class HookCaller:
         return self._call("estimate_advantages", batch=batch)
 
     def train_on(self, batch: Batch) -> Tensor | None:
-        """bool [N, T]: the tokens that every plugin trains on; None where no plugin says anything."""
+        """[N, T] bool: the tokens that every plugin trains on; None where no plugin says anything."""
         chosen = None
         for choice in self._call("train_on", batch=batch):
             tokens = choice[:, None].expand(batch.mask.shape) if choice.dim() == 1 else choice
@@ -136,11 +138,12 @@ class HookCaller:
         """Token losses [N, T]."""
         return self._call("policy_loss", batch=batch, output=output)
 
-    def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
-        return self._call("loss", batch=batch, output=output, hooks=self)
+    def loss(self, batch: Batch, output: PolicyOutput, hooks: HookCaller | None = None) -> Tensor:
+        """The scalar policy objective; `hooks` is what the implementation may call, this caller by default."""
+        return self._call("loss", batch=batch, output=output, hooks=hooks or self)
 
     def regularize(self, batch: Batch, output: PolicyOutput) -> list[tuple[str, Tensor]]:
-        """(label, term) of every plugin that regularizes, bottom first: scalars, or [N, T] terms still to be weighted."""
+        """(label, term) of every plugin that regularizes, bottom first; terms [N, T] still get the loss's weights."""
         values = self._call("regularize", batch=batch, output=output)
         return [(self._owner(value), value) for value in reversed(values)]
 
@@ -165,19 +168,25 @@ class HookCaller:
         began, outside = perf_counter(), self._nested
         self._nested = 0.0
         self.calls[hook] += 1
-        arguments["state"] = self.state
+        state = self.state
+        arguments["state"] = state
+        around = getattr(state, "hook", None)
+        if state is not None:
+            state.hook = hook  # keys the generator that hooks draw from
         self._running.append(Call(hook, arguments))
         try:
             return self._relays[hook](**arguments)
         finally:
-            self._last = self._running.pop()
+            self._results = self._running.pop().results
+            if state is not None:
+                state.hook = around
             took = perf_counter() - began
             self.seconds[hook] += took - self._nested
             self._nested = outside + took
 
     def _owner(self, value: Any) -> str:
         """The label of the plugin that returned a value of the call that just ended."""
-        return next((label for label, result in self._last.results if result is value), "defaults")
+        return next((label for label, result in self._results if result is value), "defaults")
 
     def _merge(self, hook: str, noun: str, **arguments: Any) -> dict[str, Any]:
         merged: dict[str, Any] = {}

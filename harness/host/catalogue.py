@@ -37,6 +37,7 @@ class Entry:
     card: Card | None = None
     error: str | None = None
     from_file: bool = False
+    loaded: type | None = None  # a class that is at hand already
 
     @property
     def doc(self) -> str:
@@ -73,6 +74,8 @@ class Entry:
 
     def load(self) -> type:
         """The class. Raises PluginError with the reason if it cannot be imported or is not a method."""
+        if self.loaded is not None:
+            return self.loaded
         try:
             found: Any = (
                 _file_module(self.path) if self.path and self.from_file else importlib.import_module(self.module)
@@ -88,7 +91,7 @@ class Entry:
             ) from error
         if not isinstance(found, type) or "info" not in vars(found):
             raise PluginError(
-                f"method {self.slug!r} of {self.origin}: {self.module}:{self.attr} is not a class decorated with @method"
+                f"method {self.slug!r} of {self.origin}: {self.module}:{self.attr} is no class decorated with @method"
             )
         return found
 
@@ -115,6 +118,13 @@ class Catalogue(Mapping[str, Entry]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def with_class(self, cls: type) -> Catalogue:
+        """The catalogue with a class under the slug that it gives itself, in place of what was there."""
+        info = vars(cls)["info"]
+        place = cls.__module__
+        entry = Entry(info.slug, place, "", place, cls.__qualname__, None, loaded=cls)
+        return Catalogue([*(other for other in self.values() if other.slug != info.slug), entry])
 
     def clashes(self, slug: str) -> bool:
         """Whether several distributions offer the slug."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from harness.batch import Batch
 from harness.host.trained import Trained
 
-__all__ = ["CHECKS", "NONE_ALLOWED", "Breach", "describe"]
+__all__ = ["CHECKS", "NONE_ALLOWED", "Breach", "check_extras", "describe"]
 
 Arguments = Mapping[str, Any]
 
@@ -177,7 +177,7 @@ def _next_round(value: Any, arguments: Arguments) -> Any:
     return None if value is None else _requests(value, arguments)
 
 
-def _augment(value: Any, arguments: Arguments) -> Any:
+def _augment(value: Any, _: Arguments) -> Any:
     expected = "the batch, with rows added"
     if not isinstance(value, Batch):
         raise Breach(expected, describe(value))
@@ -186,12 +186,26 @@ def _augment(value: Any, arguments: Arguments) -> Any:
     return value
 
 
+def check_extras(batch: Batch, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The extras of a batch after a hook: tensors may have been added, none replaced or removed."""
+    for name, tensor in batch.extras.items():
+        if name not in before:
+            _extra(name, tensor, batch)
+    for name, tensor in before.items():
+        if batch.extras.get(name) is not tensor:
+            raise Breach("extras to be added, never overwritten", f"another batch.extras[{name!r}]")
+    return dict(batch.extras)
+
+
+def _extra(name: str, tensor: Any, batch: Batch) -> None:
+    if not isinstance(tensor, Tensor) or tensor.shape[:1] != (len(batch),) or tensor.requires_grad:
+        raise Breach(f"the extra {name!r} as a detached tensor with {len(batch)} rows", describe(tensor))
+
+
 def _annotate(value: Any, arguments: Arguments) -> Any:
     batch: Batch = arguments["batch"]
     for name, tensor in _mapping(value, "{name: tensor}").items():
-        expected = f"{name!r} as a detached tensor with {len(batch)} rows"
-        if not isinstance(tensor, Tensor) or tensor.shape[:1] != (len(batch),) or tensor.requires_grad:
-            raise Breach(expected, describe(tensor))
+        _extra(name, tensor, batch)
         if name in batch.extras:
             raise Breach("a name that batch.extras does not hold yet", repr(name))
     return value

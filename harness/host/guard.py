@@ -8,13 +8,17 @@ import traceback
 from collections.abc import Callable, Generator
 from typing import Any
 
-from harness.errors import HarnessError, PluginError
-from harness.host.contracts import CHECKS, NONE_ALLOWED, Breach, describe
+from harness.errors import HarnessError, PluginError, UsageError
+from harness.host.contracts import CHECKS, NONE_ALLOWED, Breach, check_extras, describe
 from harness.host.hidden import FIRST
 from harness.host.lint import implementations
 from harness.host.markers import MARK, hookimpl
 
 __all__ = ["Call", "Guarded"]
+
+
+class Blamed(PluginError):  # noqa: N818 - a word that reads well where it is raised
+    """Names the plugin and the hook at fault already; it passes through whatever lies above."""
 
 
 @dataclasses.dataclass
@@ -24,6 +28,11 @@ class Call:
     hook: str
     arguments: dict[str, Any]
     results: list[tuple[str, Any]] = dataclasses.field(default_factory=list)
+    extras: dict[str, Any] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        batch = self.arguments.get("batch")
+        self.extras = {} if batch is None else dict(batch.extras)
 
 
 class Guarded:
@@ -53,30 +62,35 @@ class _Seat:
 
     def blame(self, error: Exception) -> None:
         """Raise PluginError for an exception that the implementation let through; return for one that may pass."""
-        if self.trusted or isinstance(error, HarnessError):
+        own = isinstance(error, PluginError | UsageError) and not isinstance(error, Blamed)
+        if self.trusted or (isinstance(error, HarnessError) and not own):
             return
+        if own:
+            raise Blamed(f"{self}: {error}") from error
         frame = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join(str(error).split())
-        raise PluginError(f"{self}: {type(error).__name__}: {text} ({frame.filename}:{frame.lineno})") from error
+        raise Blamed(f"{self}: {type(error).__name__}: {text} ({frame.filename}:{frame.lineno})") from error
 
     def check(self, value: Any) -> Any:
         """The value as the hook's contract wants it. Raises PluginError naming what was expected and what came."""
         call = self.current()
         if value is None and self.hook not in NONE_ALLOWED:
-            raise PluginError(f"{self}: returned None where a value is due; is a `return` missing?")
+            raise Blamed(f"{self}: returned None where a value is due; is a `return` missing?")
         try:
             checked = CHECKS[self.hook](value, call.arguments)
+            if "batch" in call.arguments:
+                call.extras = check_extras(call.arguments["batch"], call.extras)
         except Breach as breach:
-            raise PluginError(f"{self}: {breach}") from None
+            raise Blamed(f"{self}: {breach}") from None
         call.results.append((self.label, checked))
         return checked
 
     def check_list(self, values: Any) -> list[Any]:
         """What a wrapper of an `all` hook returns: a list, each item as the contract wants it."""
         if values is None:
-            raise PluginError(f"{self}: the wrapper returned None; return the list that `yield` gave, changed or not")
+            raise Blamed(f"{self}: the wrapper returned None; return the list that `yield` gave, changed or not")
         if not isinstance(values, list):
-            raise PluginError(f"{self}: expected the wrapper of an 'all' hook to return a list, got {describe(values)}")
+            raise Blamed(f"{self}: expected the wrapper of an 'all' hook to return a list, got {describe(values)}")
         known = {id(result) for _, result in self.current().results}
         return [item if id(item) in known else self.check(item) for item in values]
 
@@ -105,12 +119,12 @@ def _wrapper(seat: _Seat, function: Callable[..., Generator[None, Any, Any]]) ->
         _advance(seat, running)
         try:
             below = yield
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the wrapper decides
             value = _throw(seat, running, error)
         else:
             value = _finish(seat, running, below)
         if value is None and first and seat.hook not in NONE_ALLOWED:
-            raise PluginError(f"{seat}: the wrapper returned None; return what replaces the value that `yield` gave")
+            raise Blamed(f"{seat}: the wrapper returned None; return what replaces the value that `yield` gave")
         return seat.check(value) if first else seat.check_list(value)
 
     return _marked(guarded, wrapper=True)
@@ -126,7 +140,7 @@ def _advance(seat: _Seat, running: Generator[None, Any, Any]) -> None:
     try:
         next(running)
     except StopIteration:
-        raise PluginError(f"{seat}: the wrapper returned before its `yield`") from None
+        raise Blamed(f"{seat}: the wrapper returned before its `yield`") from None
     except Exception as error:
         seat.blame(error)
         raise
@@ -142,7 +156,7 @@ def _finish(seat: _Seat, running: Generator[None, Any, Any], below: Any) -> Any:
         seat.blame(error)
         raise
     running.close()
-    raise PluginError(f"{seat}: the wrapper yields more than once")
+    raise Blamed(f"{seat}: the wrapper yields more than once")
 
 
 def _throw(seat: _Seat, running: Generator[None, Any, Any], error: Exception) -> Any:
@@ -157,4 +171,4 @@ def _throw(seat: _Seat, running: Generator[None, Any, Any], error: Exception) ->
         seat.blame(raised)
         raise
     running.close()
-    raise PluginError(f"{seat}: the wrapper yields more than once")
+    raise Blamed(f"{seat}: the wrapper yields more than once")

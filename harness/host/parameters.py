@@ -15,7 +15,7 @@ __all__ = ["accept", "without_defaults"]
 
 
 def accept(label: str, cls: type, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as the fields' types want them (an int becomes a float). Raises UsageError naming what is wrong."""
+    """The parameters as the fields' types want them (an int becomes a float). Raises UsageError with what is wrong."""
     fields = {field.name: field for field in dataclasses.fields(cls)}
     hints = _hints(cls)
     accepted = {}

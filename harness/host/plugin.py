@@ -28,7 +28,8 @@ class MethodInfo:
 
     `needs` is a set of names or a function of the instance; `hooks` maps each implemented hook to "plain" or
     "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all);
-    `clips` marks methods that are inert where no token was clipped.
+    `clips` marks methods that are inert where no token was clipped; `direct` those whose loss scores other tokens with
+    gradient, and so needs the whole graph in one pass.
     """
 
     slug: str
@@ -38,6 +39,7 @@ class MethodInfo:
     experimental: bool
     scope: Literal["batch", "group"]
     clips: bool
+    direct: bool
     doc: str
     hooks: dict[str, str]
 
@@ -58,6 +60,7 @@ def method(
     experimental: bool = False,
     scope: Literal["batch", "group"] = "batch",
     clips: bool = False,
+    direct: bool = False,
     name: str | None = None,
 ) -> Callable[[Class], Class]: ...
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -71,6 +74,7 @@ def method(
     experimental: Any = _INHERIT,
     scope: Any = _INHERIT,
     clips: Any = _INHERIT,
+    direct: Any = _INHERIT,
     name: str | None = None,
 ) -> Any:
     """Make a class a method plugin.
@@ -98,6 +102,7 @@ def method(
             experimental=given("experimental", experimental, False),
             scope=given("scope", scope, "batch"),
             clips=given("clips", clips, False),
+            direct=given("direct", direct, False),
             doc=inspect.cleandoc(target.__doc__ or ""),
             hooks=implementations(target),
         )
@@ -160,12 +165,12 @@ def _frozen_fields(cls: Any) -> Any:
     """Let hyper-parameters be set once, by `__init__`; any other attribute is state and may change."""
     names = frozenset(field.name for field in dataclasses.fields(cls))
 
-    def __setattr__(self: Any, name: str, value: Any) -> None:
+    def set_attribute(self: Any, name: str, value: Any) -> None:
         if name in names and name in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__}.{name} is a hyper-parameter and read-only; keep state under another name"
             )
         object.__setattr__(self, name, value)
 
-    cls.__setattr__ = __setattr__
+    cls.__setattr__ = set_attribute
     return cls

@@ -48,7 +48,7 @@ class Card:
             return default
 
     def over(self, parent: Card) -> Card:
-        """This class with what it inherits from a parent."""
+        """The same class with what it inherits from a parent."""
         own = {parameter.name for parameter in self.parameters}
         kept = tuple(
             next((mine for mine in self.parameters if mine.name == theirs.name), theirs) for theirs in parent.parameters
@@ -67,8 +67,9 @@ class Card:
 def find_source(module: str) -> Path | None:
     """The file of a module, found without importing it or its packages; None if there is none."""
     path: Any = None
-    for position, _ in enumerate(parts := module.split(".")):
-        name = ".".join(parts[: position + 1])
+    parts = module.split(".")
+    for end in range(1, len(parts) + 1):
+        name = ".".join(parts[:end])
         spec = next((found for finder in sys.meta_path if (found := _spec(finder, name, path))), None)
         if spec is None:
             return None
@@ -83,16 +84,15 @@ def _spec(finder: Any, name: str, path: Any) -> importlib.machinery.ModuleSpec |
         return None
 
 
-def read_classes(source: str, package: str = "") -> tuple[dict[str, Card], tuple[str, ...]]:
-    """The cards of all top-level classes of a source text, and the top-level modules that it imports unguarded.
+def read_classes(source: str, package: str = "") -> tuple[dict[str, Card], dict[str, tuple[str, str]]]:
+    """The cards of all top-level classes of a source text, and {local name: (module, name)} of its unguarded imports.
 
     package: the name of the package that the module is in, against which relative imports are resolved.
     """
     tree = ast.parse(source)
     imported = _imports(tree, package)
     cards = {node.name: _card(node, imported) for node in tree.body if isinstance(node, ast.ClassDef)}
-    needed = sorted({module.split(".")[0] for module, _ in imported.values() if module} - {package.split(".")[0]})
-    return cards, tuple(needed)
+    return cards, imported
 
 
 def _imports(tree: ast.Module, package: str) -> dict[str, tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib.util
 import json
 import os
@@ -10,31 +11,33 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from harness.host import reading
 from harness.host.reading import Card, Parameter, find_source, read_classes
 
 __all__ = ["SourceCache"]
 
-_FORMAT = 1
 _MAX_DEPTH = 10  # of inheritance between method classes
 
 
 class SourceCache:
-    """{file: (mtime, size, cards, imports)}; a cache that cannot be read or written is only slower."""
+    """{file: stamp, cards, imports}; a cache that cannot be read or written is only slower."""
 
     def __init__(self, file: Path, records: dict[str, Any]) -> None:
         self.file, self.records, self.changed = file, records, False
-        self._cards: dict[Path, tuple[dict[str, Card], list[str], str | None]] = {}
+        self._sources: dict[Path, _Source] = {}
+        self._known: dict[str, bool] = {}
 
     @classmethod
     def load(cls) -> SourceCache:
         """The cache of this user, empty if there is none."""
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        file = Path(home) / "policy-harness" / f"methods-{_FORMAT}.json"
+        readers = b"".join(Path(file).read_bytes() for file in (__file__, reading.__file__))
+        file = Path(home) / "policy-harness" / f"methods-{hashlib.sha256(readers).hexdigest()[:12]}.json"
         try:
             records = json.loads(file.read_text())
         except (OSError, ValueError):
             records = {}
-        return cls(file, records)
+        return cls(file, records if isinstance(records, dict) else {})
 
     def save(self) -> None:
         """Write the cache if it changed, atomically; never fails."""
@@ -48,62 +51,82 @@ class SourceCache:
         except OSError:
             return
 
-    def describe(self, module: str, attr: str) -> tuple[Path | None, Card | None, str | None]:
+    def describe(self, module: str, attr: str, depth: int = 0) -> tuple[Path | None, Card | None, str | None]:
         """(source file, card with what it inherits, why it cannot be used) of a class in an installed module."""
         path = find_source(module)
         if path is None:
             return None, None, f"module {module} is not found"
-        cards, imports, error = self._read(path, module.rpartition(".")[0])
-        if error:
-            return path, None, error
-        card = self._inherit(cards.get(attr), path, module)
-        missing = next((name for name in imports if not _exists(name)), None)
-        return path, card, f"needs the module {missing!r}, which is not installed" if missing else None
+        source = self._read(path, module.rpartition(".")[0])
+        if source.error:
+            return path, None, source.error
+        if attr not in source.cards:
+            owner, name = source.imported.get(attr, ("", ""))
+            if name and depth < _MAX_DEPTH:  # a module that passes on what another defines
+                return self.describe(owner, name, depth + 1)
+            return path, None, f"{module} defines no class {attr}"
+        needed = sorted({owner.split(".")[0] for owner, _ in source.imported.values() if owner})
+        missing = next((name for name in needed if not self._exists(name)), None)
+        reason = f"needs the module {missing!r}, which is not installed" if missing else None
+        return path, self._inherit(source.cards[attr], path, module), reason
 
     def describe_file(self, path: Path) -> tuple[list[Card], str | None]:
         """(cards of the classes decorated with `@method`, what is wrong with the file)."""
-        cards, _, error = self._read(path, "")
-        complete = [self._inherit(card, path, "") for card in cards.values() if card.is_method]
-        return [card for card in complete if card], error
+        source = self._read(path, "")
+        complete = [self._inherit(card, path, "") for card in source.cards.values() if card.is_method]
+        return complete, source.error
 
-    def _inherit(self, card: Card | None, path: Path, module: str, depth: int = 0) -> Card | None:
+    def _inherit(self, card: Card, path: Path, module: str, depth: int = 0) -> Card:
         """The card over those of its parent classes, the nearest first."""
-        if card is None or depth > _MAX_DEPTH:
-            return card
-        for owner, name in card.bases:
-            source = find_source(owner) if owner else path
-            if source is None:
-                continue
+        for owner, name in card.bases if depth < _MAX_DEPTH else ():
             where = owner or module
-            cards, _, _ = self._read(source, where.rpartition(".")[0])
-            parent = self._inherit(cards.get(name), source, where, depth + 1)
-            card = card.over(parent) if parent else card
+            file = find_source(owner) if owner else path
+            parent = self._read(file, where.rpartition(".")[0]).cards.get(name) if file else None
+            if file and parent:
+                card = card.over(self._inherit(parent, file, where, depth + 1))
         return card
 
-    def _read(self, path: Path, package: str) -> tuple[dict[str, Card], list[str], str | None]:
-        if path not in self._cards:
-            self._cards[path] = self._cached(path, package)
-        return self._cards[path]
+    def _read(self, path: Path, package: str) -> _Source:
+        if path not in self._sources:
+            self._sources[path] = self._cached(path, package)
+        return self._sources[path]
 
-    def _cached(self, path: Path, package: str) -> tuple[dict[str, Card], list[str], str | None]:
+    def _cached(self, path: Path, package: str) -> _Source:
         try:
             status = path.stat()
             stamp = [status.st_mtime_ns, status.st_size, package]
             record = self.records.get(str(path))
             if record is None or record["stamp"] != stamp:
-                cards, imports = read_classes(path.read_text(encoding="utf-8"), package)
+                cards, imported = read_classes(path.read_text(encoding="utf-8"), package)
                 record = {
                     "stamp": stamp,
                     "cards": [dataclasses.asdict(card) for card in cards.values()],
-                    "imports": list(imports),
+                    "imported": {name: list(place) for name, place in imported.items()},
                 }
                 self.records[str(path)] = record
                 self.changed = True
         except OSError as error:
-            return {}, [], f"cannot be read: {error.strerror}"
+            return _Source({}, {}, f"cannot be read: {error.strerror}")
         except (SyntaxError, UnicodeDecodeError, ValueError) as error:
-            return {}, [], f"is not valid Python: {error}"
-        return {item["attr"]: _card(item) for item in record["cards"]}, record["imports"], None
+            return _Source({}, {}, f"is not valid Python: {error}")
+        cards = {item["attr"]: _card(item) for item in record["cards"]}
+        return _Source(cards, {name: (owner, item) for name, (owner, item) in record["imported"].items()}, None)
+
+    def _exists(self, module: str) -> bool:
+        if module not in self._known:
+            try:
+                self._known[module] = importlib.util.find_spec(module) is not None
+            except (ImportError, ValueError):
+                self._known[module] = False
+        return self._known[module]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """One file: its classes, what it imports unguarded, and why it cannot be read."""
+
+    cards: dict[str, Card]
+    imported: dict[str, tuple[str, str]]
+    error: str | None
 
 
 def _card(item: dict[str, Any]) -> Card:
@@ -116,10 +139,3 @@ def _card(item: dict[str, Any]) -> Card:
         bases=tuple((owner, name) for owner, name in item["bases"]),
         is_method=item["is_method"],
     )
-
-
-def _exists(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False

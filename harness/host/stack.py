@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import PluginError, UsageError
 from harness.host.catalogue import Catalogue, Entry, discover
 from harness.host.hidden import check_order
-from harness.host.plugin import MethodInfo, needs_of
 from harness.host.parameters import accept, without_defaults
 from harness.host.parsing import PluginSpec, parse_stack, spell_stack
+from harness.host.plugin import MethodInfo, needs_of
 
 if TYPE_CHECKING:
     from harness.host.caller import HookCaller
@@ -25,7 +25,7 @@ __all__ = ["Seat", "Stack", "build_stack"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Seat:
-    """One plugin in its place: `label` is unique in the stack; `given` tells the user's plugins from bases put below."""
+    """One plugin in its place: `label` is unique in the stack, `given` tells the user's own from bases put below."""
 
     label: str
     spec: PluginSpec
@@ -42,11 +42,13 @@ class Seat:
 class Stack:
     """A method stack with fresh plugin instances, bottom to top; the defaults below them are not listed.
 
-    `canonical` is the spelling that names it everywhere.
+    `canonical` is the spelling that names it everywhere; `restored` are the objects that plugins may hold without
+    having them saved, because the loop makes them again: `run` and the modules from `build`.
     """
 
     canonical: str
     seats: tuple[Seat, ...]
+    restored: list[Any] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
         return self.canonical
@@ -66,24 +68,30 @@ class Stack:
         """Whether a plugin of the stack clips, so that a run in which nothing was clipped is inert."""
         return any(seat.info.clips for seat in self.seats)
 
+    @property
+    def direct(self) -> str | None:
+        """The label of a plugin whose loss needs the whole graph in one pass, or None."""
+        return next((seat.label for seat in self.seats if seat.info.direct), None)
+
     def caller(self, state: Any = None) -> HookCaller:
         """A fresh plugin manager over the defaults and this stack, with checks, blame and timing."""
         from harness.host.caller import HookCaller
 
-        return HookCaller(self.seats, state)
+        self.restored.clear()
+        return HookCaller(self.seats, state, self.restored)
 
     def spec(self) -> dict[str, Any]:
         """What a run records of its method: every plugin's name, all parameters, version and source digest."""
         return {"canonical": self.canonical, "plugins": [_record(seat) for seat in self.seats]}
 
-    def state_dict(self, *, skip: Iterable[Any] = ()) -> dict[str, dict[str, Any]]:
-        """The state of every plugin, see `harness.host.state`; objects in `skip` (run, built modules) are left out."""
+    def state_dict(self) -> dict[str, dict[str, Any]]:
+        """The state of every plugin by label, see `harness.host.state`. Raises PluginError for what cannot be saved."""
         from harness.host.state import save
 
-        return {seat.label: save(seat.label, seat.plugin, skip) for seat in self.seats}
+        return {seat.label: save(seat.label, seat.plugin, self.restored) for seat in self.seats}
 
     def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
-        """Restore what `state_dict` gave, after construct, start and build. Raises PluginError if the plugins differ."""
+        """Restore what `state_dict` gave, after start and build. Raises PluginError if the plugins differ."""
         from harness.host.state import load
 
         if set(state) != {seat.label for seat in self.seats}:
@@ -106,7 +114,7 @@ def build_stack(text: str, catalogue: Catalogue | None = None) -> Stack:
 
 
 def _ordered(text: str, catalogue: Catalogue) -> list[Seat]:
-    """The plugins of a stack string in canonical order: those with a plain implementation, then those that only wrap."""
+    """The plugins of a stack string in canonical order: those with plain implementations, then those that only wrap."""
     seats = [_seat(spec, catalogue) for spec in parse_stack(text)]
     return sorted(seats, key=lambda seat: seat.info.only_wraps)  # sorted is stable
 
@@ -140,16 +148,13 @@ def _bases(first: Seat, catalogue: Catalogue, chain: tuple[str, ...]) -> list[Se
 def _labelled(seats: Sequence[Seat], text: str) -> list[Seat]:
     """The seats with unique labels. Raises UsageError for a plugin that is there twice and does not only wrap."""
     counts: dict[str, int] = {}
-    labelled = []
+    labelled: list[Seat] = []
     for seat in seats:
         count = counts[seat.label] = counts.get(seat.label, 0) + 1
         if count > 1 and not seat.info.only_wraps:
             below = [other for other in labelled if other.label == seat.label and not other.given]
-            hint = f" (once as the base that {seats[len(seats) - 1].label!r} brings)" if below else ""
-            raise UsageError(
-                f"{seat.label!r} stands twice in {text!r}{hint}; only a plugin that only wraps may. "
-                f"To change a base, write it first, left of the plugin that names it"
-            )
+            hint = "; it is already there as a base, to change it write it leftmost" if below else ""
+            raise UsageError(f"{seat.label!r} stands twice in {text!r}; only a plugin that only wraps may{hint}")
         labelled.append(dataclasses.replace(seat, label=seat.label if count == 1 else f"{seat.label}#{count}"))
     return labelled
 

@@ -108,6 +108,8 @@ def _decode(value: Any) -> Any:
         return {key: _decode(item) for key, item in value.items()}
     if kind == "dict":
         return {_decode(key): _decode(item) for key, item in value["items"]}
+    if kind == "tensor":
+        return value["value"].to(value["device"])
     if kind == "generator":
         generator = torch.Generator(value["device"])
         generator.set_state(value["state"])

@@ -1,0 +1,182 @@
+"""One hook of a stack on plain numbers: for tests, notebooks and reference vectors.
+
+`method` is a stack ("dapo+f-grpo(gamma=2)"), the path of a file with one `@method` class, or such a class; `params` are
+the fields of its plugin. Inputs are lists or arrays, named as the fields of `Batch` (`logp_old`, `logp_ref`, `entropy`,
+`truncated`, `lengths`, `correct`, `reward_weights`, `greedy_reward`, ...); `token_rewards` [N, T] replaces the reward
+columns, and any other name goes to `batch.extras`. Rows of a group need not be neighbours; a missing reward is None or
+NaN. Everything is computed in float64, and results are numpy arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harness.batch import Batch, PolicyOutput
+from harness.errors import UsageError
+from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, discover, parse_stack
+from harness.probe_inputs import as_tensor, plain_batch
+
+__all__ = ["advantages", "loss", "regularizer", "rewards", "token_loss", "weights"]
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Method = str | type | Stack
+
+
+def advantages(
+    method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> Array:
+    """Advantages [N], or [N, T] where the method gives one to every token; `shape_rewards` is not called."""
+    hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    found = hooks.estimate_advantages(batch=batch)
+    return _array(found[:, 0] if found.shape[1] == 1 else _masked(found, batch))
+
+
+def rewards(
+    method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> dict[str, Array]:
+    """Reward columns after `shape_rewards`: [N], or [N, T] for a token column; those given are named 0, 1, ..."""
+    hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    shaped = hooks.shape_rewards(batch=batch)
+    return {
+        name: _array(shaped.token_columns.get(name, shaped.rewards[:, column]))
+        for column, name in enumerate(shaped.reward_names)
+    }
+
+
+def token_loss(
+    method: Method, *, logp: Any, logp_old: Any, advantages: Any, mask: Any,
+    params: Mapping[str, Any] | None = None, **batch_fields: Any,
+) -> tuple[Array, Array]:  # fmt: skip
+    """(`policy_loss` [N, T], gradient of its masked sum with respect to logp [N, T]); 0 where the mask is 0."""
+    fields = {"logp_old": logp_old, "advantages": advantages, "mask": mask, **batch_fields}
+    hooks, batch = _begin(method, params, logp=logp, **fields)
+    output, leaf = _output(batch, logp)
+    losses = _masked(hooks.policy_loss(batch=_weighted(hooks, batch), output=output), batch)
+    return _array(losses), _gradient((losses * batch.mask).sum(), leaf)
+
+
+def weights(method: Method, mask: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any) -> Array:
+    """`aggregate`'s weights [N, T] of the token losses."""
+    hooks, batch = _begin(method, params, mask=mask, **batch_fields)
+    return _array(hooks.aggregate(batch=batch))
+
+
+def regularizer(
+    method: Method, *, logp: Any, mask: Any, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> tuple[float, Array]:
+    """(sum of all `regularize` terms, its gradient with respect to logp [N, T]); token terms get the loss's weights."""
+    hooks, batch = _begin(method, params, logp=logp, mask=mask, **batch_fields)
+    output, leaf = _output(batch, logp)
+    batch = _weighted(hooks, batch)
+    assert batch.weights is not None
+    total = leaf.new_zeros(())
+    for _, term in hooks.regularize(batch=batch, output=output):
+        total = total + (term if term.dim() == 0 else (batch.weights * term).sum())
+    return float(total.detach()), _gradient(total, leaf)
+
+
+def loss(
+    method: Method, *, logp: Any, logp_old: Any, rewards: Any, group: Any, mask: Any,
+    params: Mapping[str, Any] | None = None, **batch_fields: Any,
+) -> tuple[float, Array]:  # fmt: skip
+    """(the policy objective, its gradient with respect to logp [N, T]) with all rows as one minibatch.
+
+    Runs shape_rewards, estimate_advantages, train_on, aggregate and loss; regularizers are not part of it.
+    """
+    fields = {"logp_old": logp_old, "rewards": rewards, "group": group, "mask": mask, **batch_fields}
+    hooks, batch = _begin(method, params, logp=logp, **fields)
+    batch = hooks.shape_rewards(batch=batch)
+    batch = batch.replace(advantages=hooks.estimate_advantages(batch=batch))
+    chosen = hooks.train_on(batch=batch)
+    batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
+    output, leaf = _output(batch, logp)
+    total = hooks.loss(batch=_weighted(hooks, batch), output=output)
+    return float(total.detach()), _gradient(total, leaf)
+
+
+# -- stack -----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _installed() -> Catalogue:
+    return discover()
+
+
+def _stack(method: Method, params: Mapping[str, Any] | None) -> Stack:
+    """A fresh stack, with `params` given to its only plugin. Raises UsageError if there are several."""
+    text, catalogue = _named(method)
+    if params:
+        specs = parse_stack(text)
+        if len(specs) != 1:
+            raise UsageError(f"params go to one plugin, {text!r} has {len(specs)}; write them into the stack")
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+        text = str(PluginSpec(specs[0].name, {**specs[0].params, **plain}, specs[0].distribution))
+    return build_stack(text, catalogue)
+
+
+def _named(method: Method) -> tuple[str, Catalogue]:
+    """The stack string, and the catalogue that knows its names."""
+    if isinstance(method, Stack):
+        return method.canonical, _installed()
+    if isinstance(method, type):
+        if "info" not in vars(method):
+            raise UsageError(f"{method.__name__} is not decorated with @method")
+        return vars(method)["info"].slug, _installed().with_class(method)
+    if not method.endswith(".py"):
+        return method, _installed()
+    catalogue = discover([method])
+    own = [entry for entry in catalogue.values() if entry.from_file]
+    if len(own) != 1:
+        names = ", ".join(entry.slug for entry in own)
+        raise UsageError(f"{method} has several methods ({names}); the probe takes a file with one, or a class")
+    return f"{own[0].slug}@{own[0].distribution}", catalogue
+
+
+def _begin(method: Method, params: Mapping[str, Any] | None, **inputs: Any) -> tuple[HookCaller, Batch]:
+    """The started stack and the batch, grouped as the stack groups."""
+    batch = plain_batch(inputs)
+    state = SimpleNamespace(
+        step=0, progress=0.0, round=0, seed=0, hook="start", group_size=int(batch.groups.count().max()),
+        prompts_per_step=batch.groups.number, max_tokens=batch.max_tokens, max_rounds=1, minibatches=1,
+        updates_per_batch=1, temperature=1.0, generator=torch.Generator().manual_seed(0), metrics={}, modules={},
+        gathered=batch, pool=None, task=None, policy=None, reference=None,
+    )  # fmt: skip
+    hooks = _stack(method, params).caller(state)
+    hooks.start(run=SimpleNamespace(**vars(state), state=state, rollout=lambda *_, **__: batch))
+    return hooks, batch.replace(group_keys=hooks.group_by(batch=batch))
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _output(batch: Batch, logp: Any) -> tuple[PolicyOutput, Tensor]:
+    """What the policy says, and the leaf that gradients are taken with respect to."""
+    leaf = as_tensor(logp).requires_grad_()
+    old = leaf.detach() if batch.logp_old is None else batch.logp_old
+    return PolicyOutput(logp=leaf, logp_old=old, mask=batch.mask, entropy=batch.entropy), leaf
+
+
+def _weighted(hooks: HookCaller, batch: Batch) -> Batch:
+    return batch.replace(weights=hooks.aggregate(batch=batch))
+
+
+def _masked(values: Tensor, batch: Batch) -> Tensor:
+    return torch.where(batch.mask > 0, values, torch.zeros_like(values))
+
+
+def _gradient(total: Tensor, leaf: Tensor) -> Array:
+    if not total.requires_grad:
+        return np.zeros(leaf.shape)
+    (found,) = torch.autograd.grad(total, leaf, allow_unused=True)
+    return np.zeros(leaf.shape) if found is None else _array(found)
+
+
+def _array(values: Tensor) -> Array:
+    return values.detach().to(torch.float64).numpy().copy()
