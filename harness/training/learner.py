@@ -111,9 +111,14 @@ class Learner:
 
     def minibatches(self, batch: Batch) -> list[Batch]:
         """The batch in whole groups, as many parts as the suite says (fewer where there are fewer groups)."""
-        if batch.logp_old is None and self.logp_start is not None and len(self.logp_start) == len(batch):
-            batch = batch.replace(logp_old=self.logp_start)
-        return split(batch, self.config.minibatches)
+        return split(self.with_start(batch), self.config.minibatches)
+
+    def with_start(self, batch: Batch) -> Batch:
+        """The batch with the `logp_old` that its first backward pass found, where it has none."""
+        start = self.logp_start
+        if batch.logp_old is None and start is not None and start.shape == batch.mask.shape:
+            return batch.replace(logp_old=start)
+        return batch
 
     def epoch(self, batch: Batch) -> dict[str, float]:
         """One optimizer step on every minibatch; metrics averaged over the tokens that trained."""

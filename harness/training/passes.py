@@ -1,7 +1,8 @@
-"""Passes of the policy over a batch: in row chunks sorted by length, trimmed, gathered back to [N, T].
+"""Passes of the policy over a batch: in chunks of rows of like length, trimmed, gathered back to [N, T].
 
 A chunk changes no result beyond rounding, since no row looks at another; it keeps padding low and activations in cache.
-Rows without any token to score are skipped unless someone reads their prompt's state.
+The rows of a prompt stay together, because a backbone may read their prompt once. Rows without any token to score are
+skipped unless someone reads their prompt's state.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Plan:
         positions = torch.arange(1, batch.tokens + 1, device=batch.device)
         extent = (positions * (batch.mask > 0)).amax(1) if batch.tokens else batch.lengths.new_zeros(len(batch))
         prompt = batch.prompt_mask.to(torch.long).sum(1)
-        order = (extent + prompt).argsort(stable=True)
+        order = _order(batch.prompt, prompt + extent)
         if not every_row:
             order = order[extent[order] > 0]
         width = batch.prompt_ids.shape[1]
@@ -150,6 +151,15 @@ class Pass:
     def without_gradient(self) -> dict[str, Tensor]:
         """One pass over all rows that keeps no graph."""
         return self.gather([self.chunk(chunk) for chunk in self.plan])
+
+
+def _order(prompt: Tensor, length: Tensor) -> Tensor:
+    """Rows by the longest row of their prompt, prompts together."""
+    if len(prompt) == 0:
+        return prompt
+    longest = length.new_zeros(int(prompt.max()) + 1).scatter_reduce(0, prompt, length, "amax")
+    order = prompt.argsort(stable=True)
+    return order[longest[prompt[order]].argsort(stable=True)]
 
 
 def _widen(x: Tensor, width: int) -> Tensor:
