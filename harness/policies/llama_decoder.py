@@ -114,9 +114,9 @@ class LlamaDecoder:
     def step(self, tokens: Tensor) -> Tensor:
         """Logits [B, V] after one more token [B] per row."""
         rows, at = len(tokens), self.length
+        if at == self.layers[0].keys.shape[1]:
+            self.select(torch.arange(rows, device=tokens.device))
         self.length += 1
-        if self.length > self.layers[0].keys.shape[1]:
-            self._grow()
         factors = self.factors[at] if self.offsets is None else self.factors[at - self.offsets]
         x = self.model.model.embed_tokens(tokens)
         for layer in self.layers:
@@ -177,9 +177,6 @@ class LlamaDecoder:
         cache = torch.empty(rows, heads, room, head, dtype=part.dtype, device=part.device)
         cache[:, :, :width] = part
         return cache.view(rows * heads, room, head)
-
-    def _grow(self) -> None:
-        self.select(torch.arange(len(self.layers[0].keys) // self.shape.kv_heads, device=self.factors.device))
 
     def _set_bias(self, pads: Tensor) -> None:
         padded = torch.arange(self.capacity, device=pads.device) < pads[:, None]
