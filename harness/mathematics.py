@@ -14,11 +14,15 @@ from torch import Tensor
 from harness.groups import Groups
 
 __all__ = [
-    "constant_weights", "discounted_returns", "gae", "kl_estimate", "masked", "ppo_clip_loss", "reverse_scan",
-    "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights", "token_mean_weights", "whiten",
+    "KLKind", "constant_weights", "discounted_returns", "gae", "kl_estimate", "leave_one_out_standardize", "masked",
+    "ppo_clip_loss", "reverse_scan", "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights",
+    "token_mean_weights", "whiten",
 ]  # fmt: skip
 
+KLKind = Literal["k1", "k2", "k3", "abs", "low_var"]
+
 LOG_LIMIT = 20.0  # exp(20) = 5e8: beyond it a float32 loss says nothing
+LOW_VAR_LIMIT = 10.0
 
 
 def masked(x: Tensor, mask: Tensor) -> Tensor:
@@ -48,12 +52,12 @@ def sequence_log_ratio(log_ratio: Tensor, mask: Tensor, *, normalize: bool = Tru
     return total / mask.sum(-1, keepdim=True).clamp_min(1) if normalize else total
 
 
-def kl_estimate(logp: Tensor, logp_ref: Tensor, kind: Literal["k1", "k2", "k3", "abs"] = "k3") -> Tensor:
+def kl_estimate(logp: Tensor, logp_ref: Tensor, kind: KLKind = "k3") -> Tensor:
     """Per-token estimate of KL(pi || pi_ref) from tokens of pi, with x = logp - logp_ref.
 
     k1 = x, k2 = x^2 / 2, k3 = exp(-x) - 1 + x, abs = |x| (Schulman, "Approximating KL divergence", 2020). As a loss
     k1 has no expected gradient, k2 that of the reverse and k3 that of the forward KL. In the exponential -x is capped
-    at 20.
+    at 20. low_var is k3 cut off at 10, without gradient beyond (the default of verl and others).
     """
     x = logp - logp_ref
     if kind == "k1":
@@ -64,7 +68,10 @@ def kl_estimate(logp: Tensor, logp_ref: Tensor, kind: Literal["k1", "k2", "k3", 
         return x.abs()
     if kind == "k3":
         return (-x).clamp_max(LOG_LIMIT).exp() - 1 + x
-    msg = f"unknown KL estimator {kind!r}; choose k1, k2, k3 or abs"
+    if kind == "low_var":
+        x = x.clamp(-LOG_LIMIT, LOG_LIMIT)
+        return ((-x).exp() - 1 + x).clamp_max(LOW_VAR_LIMIT)
+    msg = f"unknown KL estimator {kind!r}; choose k1, k2, k3, abs or low_var"
     raise ValueError(msg)
 
 
@@ -139,3 +146,19 @@ def whiten(x: Tensor, mask: Tensor, eps: float = 1e-8, *, correction: int = 1) -
     every = Groups(torch.zeros(flat.shape[0], dtype=torch.long, device=x.device))
     std = every.std(flat, counts, correction=correction)
     return masked((every.center(flat, counts) * (std.square() + eps).rsqrt()).reshape(mask.shape), mask)
+
+
+def leave_one_out_standardize(groups: Groups, x: Tensor, eps: float = 1e-6) -> Tensor:
+    """(x - mean) / (std + eps) with mean and std (n - 1) of the other members; unscaled where their std is 0.
+
+    x [M] or [M, K]; NaN does not count and gives 0, like who has no other.
+    """
+    known = ~x.isnan()
+    apart, number = groups.center(x), groups.count(known).to(x.dtype)
+    total = groups.sum(apart.square())
+    # With d the distance from the whole group's mean, the others' squares sum to total - d^2 n / (n - 1).
+    square = total - apart.square() * number / (number - 1).clamp_min(1)
+    square = torch.where(square > 16 * torch.finfo(x.dtype).eps * total, square, torch.zeros_like(square))
+    std = (square / (number - 2).clamp_min(1)).sqrt() * (number > 2)
+    distance = torch.where(known, x - groups.leave_one_out_mean(x), torch.zeros_like(x))
+    return torch.where(std > 0, distance / (std + eps), distance)

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from harness import Groups
 from harness import mathematics as m
 
 
@@ -63,6 +64,11 @@ class TestKL:
         assert math.isfinite(value.item())
         assert math.isfinite(x.grad.item())
 
+    def test_low_var_is_cut_off(self):
+        assert m.kl_estimate(rows(-4.0), rows(0.0), "low_var").item() == 10.0
+        assert slope(lambda x: m.kl_estimate(x, rows(0.0), "low_var"), -4.0) == [0.0]
+        assert m.kl_estimate(rows(0.5), rows(0.0), "low_var") == m.kl_estimate(rows(0.5), rows(0.0))
+
     def test_gradients_in_expectation(self):
         """On a toy policy k2 has the slope of the reverse KL, k3 that of the forward KL, k1 none."""
         logits = torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64, requires_grad=True)
@@ -84,7 +90,7 @@ class TestKL:
         torch.testing.assert_close(expected("k3"), forward)
 
     def test_unknown_estimator(self):
-        with pytest.raises(ValueError, match="k1, k2, k3 or abs"):
+        with pytest.raises(ValueError, match="k1, k2, k3, abs or low_var"):
             m.kl_estimate(rows(0.0), rows(0.0), "k4")
 
 
@@ -178,3 +184,22 @@ class TestWhiten:
         mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
         assert m.whiten(torch.full((2, 2), 0.3), mask).tolist() == [[0, 0], [0, 0]]
         assert m.whiten(torch.full((2, 2), 0.3), torch.zeros(2, 2)).tolist() == [[0, 0], [0, 0]]
+
+
+class TestLeaveOneOut:
+    def test_agrees_with_the_loop(self):
+        keys = torch.tensor([0, 0, 1, 0, 0, 2, 1, 3, 3, 3])
+        x = torch.tensor([0.1, 0.9, 0.3, 0.4, -0.5, 2.0, 0.8, 1.0, 0.0, 1.0], dtype=torch.float64)
+        got = m.leave_one_out_standardize(Groups(keys), x, eps=1e-3)
+        for i in range(len(x)):
+            others = x[(keys == keys[i]) & (torch.arange(len(x)) != i)]
+            mean = others.mean() if len(others) else x[i]
+            std = others.std() if len(others) > 1 else torch.zeros(())
+            assert got[i].item() == pytest.approx(((x[i] - mean) / (std + 1e-3 if std > 0 else 1)).item())
+
+    def test_missing_values_do_not_count(self):
+        x = torch.tensor([[1.0], [math.nan], [0.0], [0.5]], dtype=torch.float64)
+        got = m.leave_one_out_standardize(Groups(torch.zeros(4, dtype=torch.long)), x)
+        without = m.leave_one_out_standardize(Groups(torch.zeros(3, dtype=torch.long)), x[[0, 2, 3]])
+        torch.testing.assert_close(got[[0, 2, 3]], without)
+        assert got[1] == 0

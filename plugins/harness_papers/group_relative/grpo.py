@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from harness import Groups, hookimpl, method
 from harness.errors import PluginError
-from harness.mathematics import kl_estimate, ppo_clip_loss, sequence_mean_weights
+from harness.mathematics import (
+    KLKind,
+    kl_estimate,
+    leave_one_out_standardize,
+    ppo_clip_loss,
+    sequence_mean_weights,
+)
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -24,7 +30,8 @@ class GRPO:
 
     clip_high: another upper bound (None: the same). dual: with c > 1, a negative advantage loses at most c |A| (verl
     has c = 3 always on; None is the paper). scale: "group"; "batch" divides by the std of all rewards of the batch
-    (TRL, ROLL); "none" only centres. eps: 1e-6 as in verl and NeMo (TRL 1e-4). kl: the estimator, k3 in the paper.
+    (TRL, ROLL); "others" takes mean and std of the other members (NeMo); "none" only centres. eps: 1e-6 as in verl and
+    NeMo (TRL 1e-4). kl: the estimator, k3 in the paper; low_var cuts it off at 10 (verl).
     Edge cases: equal rewards and groups of one give exactly 0. With one on-policy update the ratio is 1, the clip
     inert, and the loss 0 while its gradient is not.
     Source: arXiv 2402.03300, checked against TRL and verl. Confidence: code.
@@ -36,12 +43,12 @@ class GRPO:
     clip_high: float | None = None
     dual: float | None = None
     scale: str = "group"
-    kl: Literal["k1", "k2", "k3", "abs"] = "k3"
+    kl: KLKind = "k3"
 
     def __post_init__(self) -> None:
         """Refuse a scale that does not exist."""
-        if self.scale not in {"group", "batch", "none"}:
-            msg = f"grpo(scale={self.scale!r}): choose 'group', 'batch' or 'none'"
+        if self.scale not in {"group", "batch", "others", "none"}:
+            msg = f"grpo(scale={self.scale!r}): choose 'group', 'batch', 'others' or 'none'"
             raise PluginError(msg)
 
     @hookimpl
@@ -49,6 +56,8 @@ class GRPO:
         """Centre within the group, then scale."""
         if self.scale == "group":
             return batch.groups.standardize(batch.reward, eps=self.eps)
+        if self.scale == "others":
+            return leave_one_out_standardize(batch.groups, batch.reward, self.eps)
         centred = batch.groups.center(batch.reward)
         if self.scale == "none":
             return centred

@@ -31,15 +31,17 @@ class VADE:
     forget: float = 1.0
 
     @hookimpl
-    def start(self, state: Any) -> None:
-        """The prior of every prompt."""
-        self.counts = torch.ones(len(state.pool.keys), 2, dtype=torch.float64)  # a, b
+    def start(self) -> None:
+        """No prompts yet; all of the pool get the prior when first chosen from."""
+        self.counts = torch.ones(0, 2, dtype=torch.float64)  # a, b
         self.chosen: dict[str, int] = {}  # places in the pool of this step's prompts
 
     @hookimpl
     def select_prompts(self, pool: Any, count: int, state: Any) -> Sequence[str]:
         """The prompts of largest drawn utility that the step does not have yet."""
         keys = pool.keys
+        if len(self.counts) != len(keys):
+            self.counts = torch.ones(len(keys), 2, dtype=torch.float64)
         seed = int(torch.randint(2**62, (), generator=state.generator))
         rate = np.random.default_rng(seed).beta(self.counts[:, 0].numpy(), self.counts[:, 1].numpy())
         utility = rate * (1 - rate) ** 2
