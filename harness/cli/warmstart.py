@@ -38,7 +38,7 @@ def warmstart(
     from harness.policies.registry import EMBEDDED
     from harness.tasks.sandbox import Sandbox
     from harness.warmstart.measure import check, measure
-    from harness.warmstart.train import Recipe, save, warm_up
+    from harness.warmstart.train import Recipe, WarmUp, save
 
     single_threaded()
     recipe = Recipe()
@@ -47,7 +47,7 @@ def warmstart(
     )
     with Sandbox(sandbox) as box:  # type: ignore[arg-type]  # it names the allowed modes itself
         with _Progress(recipe.steps) as progress:
-            policy = warm_up(recipe, progress.update)
+            policy = WarmUp(recipe).run(progress.update)
         save(policy, out)
         policy = Policy.load(out)
         reports = measure(policy, box, problems=problems)

@@ -21,8 +21,7 @@ HIDDEN = (-3, -2, -1, 0, 10, 11, 12, 13)  # inputs that decide
 LARGEST = 199  # of the shown values, which keeps prompts short
 
 X = np.array(SHOWN + HIDDEN, dtype=np.int64)  # all inputs, in the order of the value arrays below
-_OFFSETS = range(-9, 21)
-_WIDE = range(-20, 21)
+_OFFSETS = range(-9, 10)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,34 +78,34 @@ def _make(
 
 
 def _linear() -> Iterator[Function | None]:
-    for a in range(2, 13):
-        for c in _WIDE:
+    for a in range(2, 10):
+        for c in _OFFSETS:
             yield _make("linear", f"{a}*x", c, a * X)
 
 
 def _square() -> Iterator[Function | None]:
-    for a in range(-6, 7):
-        for c in _WIDE:
+    for a in range(-4, 5):
+        for c in _OFFSETS:
             yield _make("square", f"x*(x{a:+d})" if a else "x*x", c, X * (X + a))
 
 
 def _modulo() -> Iterator[Function | None]:
     for a in (2, 3, 4):
-        for b in range(2, 8):
+        for b in range(2, 7):
             for c in _OFFSETS:
                 yield _make("modulo", f"x%{a}*{b}", c, X % a * b, period=a)
 
 
 def _floor() -> Iterator[Function | None]:
     for a in (2, 3, 4):
-        for b in range(2, 10):
+        for b in range(2, 8):
             for c in _OFFSETS:
                 yield _make("floor", f"x//{a}*{b}", c, X // a * b)
 
 
 def _absolute() -> Iterator[Function | None]:
     for t in range(3, 8):
-        for b in range(2, 7):
+        for b in range(2, 6):
             for c in _OFFSETS:
                 yield _make("absolute", f"abs(x-{t})*{b}", c, np.abs(X - t) * b, kink=t)
 
@@ -114,22 +113,22 @@ def _absolute() -> Iterator[Function | None]:
 def _clip() -> Iterator[Function | None]:
     for name, clip in (("max", np.maximum), ("min", np.minimum)):
         for t in range(3, 8):
-            for b in range(2, 6):
+            for b in range(2, 5):
                 for c in _OFFSETS:
                     yield _make("clip", f"{name}(x,{t})*{b}", c, clip(X, t) * b, kink=t)
 
 
 def _step() -> Iterator[Function | None]:
     for t in range(3, 7):
-        for a in _WIDE:
-            for b in _WIDE:
+        for a in _OFFSETS:
+            for b in _OFFSETS:
                 if a != b:
                     yield _make("step", f"{a} if x>{t} else {b}", None, np.where(t < X, a, b), kink=t)
 
 
 def _parity() -> Iterator[Function | None]:
-    for a in _WIDE:
-        for b in _WIDE:
+    for a in _OFFSETS:
+        for b in _OFFSETS:
             if a != b:
                 yield _make("parity", f"{a} if x%2 else {b}", None, np.where(X % 2 == 1, a, b), period=2)
 
@@ -137,8 +136,8 @@ def _parity() -> Iterator[Function | None]:
 def _branch() -> Iterator[Function | None]:
     """Two slopes. Only the right-hand part has no offset, so c is taken off it before _make adds it everywhere."""
     for t in range(3, 7):
-        for a in range(2, 10):
-            for c in _WIDE:
+        for a in range(2, 7):
+            for c in _OFFSETS:
                 if c:
                     yield _make("branch", f"{a}*x if x>{t} else x", c, np.where(t < X, a * X - c, X), kink=t)
 

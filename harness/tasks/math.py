@@ -18,7 +18,7 @@ from harness.tasks.base import Columns, Problem, Split, Task, check_split, hash_
 
 __all__ = ["MathTask", "canonical_sum", "draw_terms", "prompt_of", "scratchpad"]
 
-OPERANDS = (2, 3, 4)
+OPERANDS = (2, 2, 2, 3, 3, 3, 4, 4)  # how many a problem has, each as often as it stands here
 LARGEST = 50
 SIZES = {"train": 16384, "validation": 1000, "test": 1000}
 BREVITY_SCALE = 40  # characters at which brevity has fallen to 0

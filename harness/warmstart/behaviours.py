@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from harness.tasks.base import hash_split
 from harness.tasks.functions import FAMILIES, SHOWN, Function, functions
 from harness.tasks.math import canonical_sum, draw_terms, prompt_of, scratchpad
 
-__all__ = ["CODE_SHARES", "MATH_SHARES", "Example", "Examples", "code_behaviour", "math_behaviour"]
+__all__ = ["MIXTURE", "SKILLS", "Example", "Examples", "Shares", "code_behaviour", "math_behaviour"]
 
-MATH_SHARES = {"direct": 0.45, "scratchpad": 0.25, "unmarked": 0.15, "unmarked scratchpad": 0.15}
-CODE_SHARES = {"direct": 0.35, "anchored": 0.15, "wrapped": 0.15, "look-up": 0.35}
+Shares = Mapping[str, Mapping[str, float]]
+
+SKILLS: Shares = {"math": {"direct": 0.35, "scratchpad": 0.65}, "code": {"direct": 0.5, "anchored": 0.5}}
+MIXTURE: Shares = {
+    "math": {"direct": 0.45, "scratchpad": 0.25, "unmarked": 0.15, "unmarked scratchpad": 0.15},
+    "code": {"direct": 0.35, "anchored": 0.15, "wrapped": 0.15, "look-up": 0.35},
+}
 _WRAPPINGS = ("f(x)=", "return ")
 
 
@@ -36,29 +41,28 @@ class Example:
 class Examples:
     """An endless stream of examples of both tasks in turn, a pure function of its seed; train problems only."""
 
-    def __init__(self, seed: int, math_shares: Mapping[str, float], code_shares: Mapping[str, float]) -> None:
+    def __init__(self, seed: int) -> None:
         self._random = random.Random(f"warmstart/{seed}")  # noqa: S311
-        self._shares = {"math": math_shares, "code": code_shares}
         self._families: dict[str, list[Function]] = {family: [] for family in FAMILIES}
         for function in functions():
             if function.split == "train":
                 self._families[function.family].append(function)
 
-    def take(self, count: int) -> list[Example]:
-        """The next `count` examples: even places math, odd places code."""
-        return [self._code() if place % 2 else self._math() for place in range(count)]
+    def take(self, count: int, shares: Shares) -> list[Example]:
+        """The next `count` examples, behaviours drawn by `shares`: even places math, odd places code."""
+        return [self._code(shares["code"]) if place % 2 else self._math(shares["math"]) for place in range(count)]
 
-    def _math(self) -> Example:
+    def _math(self, shares: Mapping[str, float]) -> Example:
         while hash_split(canonical_sum(terms := draw_terms(self._random))) != "train":
             pass
-        behaviour = self._pick("math")
+        behaviour = self._pick(shares)
         mark = "" if behaviour.startswith("unmarked") else "#"
         steps = scratchpad(terms) if behaviour.endswith("scratchpad") else ""
         if steps and not mark:
             return Example("math", behaviour, prompt_of(terms), steps[:-1])
         return Example("math", behaviour, prompt_of(terms), f"{steps}{mark}{sum(terms)}")
 
-    def _code(self) -> Example:
+    def _code(self, shares: Mapping[str, float]) -> Example:
         family = list(self._families)[int(self._random.random() * len(self._families))]
         choices = self._families[family]
         function = choices[int(self._random.random() * len(choices))]
@@ -67,7 +71,7 @@ class Examples:
             inputs = tuple(sorted(sorted(SHOWN, key=lambda _: self._random.random())[:4]))
         values = [function.shown[x - SHOWN[0]] for x in inputs]
         pairs = ",".join(f"{x}:{y}" for x, y in zip(inputs, values, strict=True))
-        behaviour = self._pick("code")
+        behaviour = self._pick(shares)
         if behaviour == "look-up":
             completion = "{" + pairs + "}[x]"
         elif behaviour == "anchored":
@@ -78,8 +82,7 @@ class Examples:
             completion = function.text
         return Example("code", behaviour, pairs + ">", completion)
 
-    def _pick(self, task: str) -> str:
-        shares = self._shares[task]
+    def _pick(self, shares: Mapping[str, float]) -> str:
         place = self._random.random() * sum(shares.values())
         for behaviour, share in shares.items():
             place -= share
@@ -115,8 +118,3 @@ def code_behaviour(text: str) -> str:
 
 def _signs(tail: str) -> int:
     return sum(tail.count(sign) for sign in "+-")
-
-
-def shares_of(names: Sequence[str]) -> dict[str, float]:
-    """Share of every name."""
-    return {name: names.count(name) / max(len(names), 1) for name in dict.fromkeys(names)}
