@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
-from harness.errors import UsageError, nearest
+from harness.errors import HarnessError, UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.suites.run import Plan, Report
@@ -62,14 +62,21 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         )
     part = options.shard(shard)
     chosen = load(suite, set_ or [], methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox=sandbox)
+    from harness.suites.executor import prepare_workers
+    from harness.suites.preflight import check_suite
+    from harness.suites.run import execute, plan
+    from harness.suites.stale import Present
+
+    if not dry_run:
+        check_suite(chosen)
+        prepare_workers(threads=chosen.threads, device=chosen.policy.device)  # it imports while we do
+    planned = plan(chosen, out=out, shard=part)
     if dry_run:
         print(chosen.to_yaml(), end="")
+        print(f"# {len(planned.stacks)} rows, {len(planned.trials)} trials, kept in {planned.store.path}")
         return
-    from harness.suites.run import execute, plan
-
-    planned = plan(chosen, out=out, shard=part)
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
-    report = execute(planned, workers=workers or None, max_minutes=max_minutes)
+    report = execute(planned, workers=workers or None, max_minutes=max_minutes, present=Present(chosen))
     finish(planned, report, uri)
     raise typer.Exit(report.exit_code)
 
@@ -101,9 +108,11 @@ def load(
 
 def prepare_tracking(planned: Plan, uri: str) -> str:
     """Create MLflow's store before any worker starts: first use by several processes is a race. Returns its URI."""
-    from harness import tracking
+    from harness.tracking import default_uri, prepare_store
 
-    return str(tracking.prepare(uri or None, planned.store.path))
+    chosen = uri or default_uri(planned.store.path.parent)
+    prepare_store(chosen)
+    return chosen
 
 
 def finish(planned: Plan, report: Report, uri: str) -> None:
@@ -125,14 +134,22 @@ def finish(planned: Plan, report: Report, uri: str) -> None:
 
 def show_board(directory: Path, uri: str) -> None:
     """Print the table and write it to MLflow."""
-    from harness import tracking
-    from harness.leaderboard import board, show
+    from rich.console import Console
+
+    from harness.leaderboard import board
+    from harness.leaderboard.formats import as_table
 
     made = board(directory)
-    show(made)
+    Console().print(as_table(made))
     if uri:
-        tracking.sync(made, directory, uri)
-        print(f"MLflow: {uri} (`harness ui` opens it)")
+        from harness.tracking import sync
+
+        try:
+            done = sync(made, directory, uri)
+        except HarnessError as error:  # the runs are fine, and their files are the truth
+            print(f"harness: {error}", file=sys.stderr)
+        else:
+            print(f"MLflow: {uri}, {done.created + done.updated} rows written; `harness ui` opens it")
 
 
 def resume_command() -> str:

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -18,12 +19,12 @@ from typing import Any, Protocol
 from harness import runtime
 from harness.suites.schema import parse_bytes
 from harness.suites.store import read_json, write_json
-from harness.suites.worker import DEFAULT_RUNNER, Job, work
-from harness.training.config import Limits
+from harness.suites.worker import DEFAULT_RUNNER, Job, silence_limit, work
 
-__all__ = ["Observer", "Outcome", "run_jobs", "silence_limit"]
+__all__ = ["Observer", "Outcome", "prepare_workers", "run_jobs"]
 
-GRACE_SECONDS = 60.0  # a trial watches its own limit between steps; this long after it, the parent kills it
+GRACE = 1.1  # a trial watches its own limit between steps; at so much more, and a minute at least, the parent kills it
+GRACE_SECONDS = 60.0
 POLL_SECONDS = 0.25
 
 
@@ -62,11 +63,6 @@ class _Running:
     verdict: tuple[str, str] | None = None  # status and reason, where the parent killed it
 
 
-def silence_limit(limits: Limits) -> float:
-    """Seconds without news after which a worker counts as hung: a quarter of its limit, at least five minutes."""
-    return max(300.0, limits.seconds / 4)
-
-
 def run_jobs(
     jobs: Sequence[Job],
     *,
@@ -79,8 +75,11 @@ def run_jobs(
 
     `deadline` is a time.monotonic() value at which all stop cleanly; jobs not begun by then have no outcome.
     """
-    interrupt = interrupt or runtime.Interrupt()
-    context = _context(jobs)
+    interrupt = runtime.Interrupt() if interrupt is None else interrupt
+    if not jobs:
+        return []
+    first = jobs[0]
+    context = prepare_workers(threads=first.config.threads, device=first.config.policy.device, runner=first.runner)
     waiting = list(reversed(jobs))
     running: list[_Running] = []
     outcomes: list[Outcome] = []
@@ -112,15 +111,18 @@ def run_jobs(
     return outcomes
 
 
-def _context(jobs: Sequence[Job]) -> Any:
-    """Fork from a server that has imported torch and run nothing; CUDA does not survive a fork, so there: spawn."""
-    threads = max((job.config.threads for job in jobs), default=1)
+def prepare_workers(*, threads: int, device: str, runner: str = DEFAULT_RUNNER) -> Any:
+    """Start the server that workers are forked from, and return the multiprocessing context that uses it.
+
+    The server has imported torch and run nothing. CUDA does not survive a fork: there, workers are spawned.
+    """
     runtime.prepare(threads)
-    if any(job.config.policy.device.startswith("cuda") for job in jobs) or os.name == "nt":
+    if device.startswith("cuda"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    heavy = any(job.runner == DEFAULT_RUNNER for job in jobs)
-    context.set_forkserver_preload(["harness.suites.preload" if heavy else "harness.suites.worker"])
+    imports = "harness.suites.preload" if runner == DEFAULT_RUNNER else "harness.suites.worker"
+    context.set_forkserver_preload(["harness.suites.shield", imports])
+    forkserver.ensure_running()
     return context
 
 
@@ -159,7 +161,7 @@ def _judge(worker: _Running) -> None:
     limits, now = worker.job.config.limits, time.monotonic()
     if worker.verdict is not None:
         return
-    if now - worker.began > limits.seconds + GRACE_SECONDS:
+    if now - worker.began > max(GRACE * limits.seconds, limits.seconds + GRACE_SECONDS):
         _kill(worker, "timeout", f"over limits.seconds = {limits.seconds:g}")
     elif now - worker.heard > silence_limit(limits):
         _kill(worker, "timeout", f"silent for {silence_limit(limits):g} s")

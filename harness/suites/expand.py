@@ -52,6 +52,6 @@ def slug(stack: str) -> str:
     Whatever had to be changed (parentheses, upper case, great length) adds eight digits of the stack's hash.
     """
     text = re.sub(r"[^a-z0-9.+_-]+", "_", stack.lower()).strip("._-")[:80].rstrip("._-")
-    if text == stack:
+    if text and text == stack:
         return text
-    return f"{text}-{hashlib.sha256(stack.encode()).hexdigest()[:8]}"
+    return f"{text or 'stack'}-{hashlib.sha256(stack.encode()).hexdigest()[:8]}"

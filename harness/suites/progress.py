@@ -47,6 +47,7 @@ class Display:
         """Move the trial's bar, and the whole by the same amount."""
         self.progress[job] = float(news.get("progress") or 0.0)
         note = f"step {news['step']}" if news.get("step") is not None else ""
+        note += "  evaluating" if news.get("doing") == "evaluating" else ""
         note += f"  score {news['score']:.3f}" if isinstance(news.get("score"), float) else ""
         self.bars.update(self.trials[job], completed=self.progress[job], note=note)
         self._whole()

@@ -98,11 +98,8 @@ def apply_set(layer: Layer, text: str) -> None:
     for depth, part in enumerate(path[:-1]):
         target = _child(target, part, ".".join(path[: depth + 1]), text)
     last = path[-1]
-    if isinstance(target, list):
-        _child(target, last, name, text)
-        target[int(last)] = value
-    else:
-        target[last] = value
+    _child(target, last, name, text)  # refuses what has no such place
+    target[int(last) if isinstance(target, list) else last] = value
     key: Key = tuple(int(part) if part.isdigit() else part for part in path)
     for other in [other for other in layer.origins if other[: len(key)] == key]:
         del layer.origins[other]

@@ -16,6 +16,7 @@ from harness.suites.executor import Outcome, run_jobs
 from harness.suites.expand import Canonical, canonical_stack, rows, slug, trials
 from harness.suites.progress import Display
 from harness.suites.schema import Suite
+from harness.suites.stale import Present, refuse_stale
 from harness.suites.status import TrialStatus, status_of
 from harness.suites.store import RunDirectory, locked, read_json
 from harness.suites.worker import DEFAULT_RUNNER, Job
@@ -73,12 +74,18 @@ def execute(
     max_minutes: float | None = None,
     console: Console | None = None,
     runner: str = DEFAULT_RUNNER,
+    present: Present | None = None,
 ) -> Report:
-    """Run or resume the trials of a plan. Every fault of a trial ends in its outcome, none is raised."""
+    """Run or resume the trials of a plan. Every fault of a trial ends in its outcome, none is raised.
+
+    With `present`, trials on disk that would be others now are refused (UsageError).
+    """
     console = console or Console(stderr=True)
     todo.store.record(todo.suite, todo.stacks)
     report = Report()
     jobs = []
+    if present is not None:
+        refuse_stale([status_of(config, todo.store) for config in todo.trials], present)
     for config in todo.trials:
         state = status_of(config, todo.store)
         if state.status == "done":

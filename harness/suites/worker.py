@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import os
 import signal
@@ -19,9 +20,9 @@ from typing import Any
 from harness import runtime
 from harness.errors import HarnessError
 from harness.suites.store import BusyError, locked, write_json
-from harness.training.config import TrialConfig
+from harness.training.config import Limits, TrialConfig
 
-__all__ = ["DEFAULT_RUNNER", "Job", "work"]
+__all__ = ["DEFAULT_RUNNER", "Job", "one_line", "silence_limit", "work"]
 
 DEFAULT_RUNNER = "harness.suites.trial:run"
 
@@ -40,13 +41,21 @@ class Job:
         return f"{self.config.method} seed {self.config.seed}"
 
 
-class _Stop:
-    """Set by SIGTERM from the parent, or when the parent is gone."""
+def silence_limit(limits: Limits) -> float:
+    """Seconds without news after which a worker counts as hung: a quarter of its limit, at least five minutes."""
+    return max(300.0, limits.seconds / 4)
 
-    def __init__(self) -> None:
+
+class _Stop:
+    """Set by SIGTERM from the parent, or when the parent is gone: the trial ends after its step."""
+
+    def __init__(self, patience: float) -> None:
         self.asked = False
+        self.patience = patience
 
     def __call__(self, _signum: int = 0, _frame: FrameType | None = None) -> None:
+        if not self.asked:
+            signal.alarm(int(self.patience))  # ends a hung worker that nobody watches any more
         self.asked = True
 
 
@@ -74,9 +83,10 @@ def work(job: Job, channel: Connection) -> None:
     """Run the trial and send ("end", {status, error, score}) as the last message."""
     with contextlib.suppress(OSError):
         os.setsid()  # its own group: the terminal's Ctrl-C reaches the parent only, and killing it takes all with it
-    stop = _Stop()
+    stop = _Stop(silence_limit(job.config.limits))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, stop)
+    _end_with_parent()
     job.directory.mkdir(parents=True, exist_ok=True)
     _redirect(job.directory / "log.txt")
     runtime.prepare(job.config.threads)
@@ -95,6 +105,14 @@ def work(job: Job, channel: Connection) -> None:
     with contextlib.suppress(OSError):
         channel.send(("end", end))
     channel.close()
+
+
+def _end_with_parent() -> None:
+    """On Linux: SIGTERM when the fork server is gone, as it is when the run was killed."""
+    if sys.platform.startswith("linux"):
+        pr_set_pdeathsig = 1
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def one_line(error: BaseException) -> str:

@@ -1,0 +1,33 @@
+"""What can be known to be wrong with a suite before anything runs: model, tasks, reward names, sandbox."""
+
+from __future__ import annotations
+
+from harness.errors import HarnessError, UsageError, nearest
+from harness.suites.schema import Suite
+
+__all__ = ["check_suite"]
+
+
+def check_suite(suite: Suite) -> None:
+    """Raise UsageError (a name is unknown) or HarnessError (this machine cannot), in one line."""
+    from harness.policies.registry import resolve
+    from harness.tasks.load import load_task
+
+    tasks = [load_task(share.task, share.options) for share in suite.tasks]
+    columns = {column for task in tasks for column in task.columns}
+    for name in suite.reward_weights:
+        if name not in columns:
+            raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
+    resolve(suite.policy.model)
+    if any(getattr(task, "needs_sandbox", False) for task in tasks):
+        _try_sandbox(suite)
+
+
+def _try_sandbox(suite: Suite) -> None:
+    """Start the sandbox once: a refusal must stop the suite here, not fail every trial."""
+    from harness.tasks.sandbox import Sandbox
+
+    try:
+        Sandbox(suite.sandbox).close()
+    except HarnessError as error:
+        raise HarnessError(f"suite {suite.name}: {error}") from None

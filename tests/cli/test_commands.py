@@ -1,0 +1,166 @@
+import json
+import re
+
+import pytest
+
+from harness import yaml12
+from harness.cli import doctor, options
+from harness.cli import run as run_module
+from harness.errors import UsageError
+from harness.resources import data_path
+from harness.suites import jsonschema
+from harness.suites.executor import Outcome
+from harness.suites.run import Report
+from harness.suites.schema import Suite
+from harness.suites.store import RunDirectory, write_json
+from harness.suites.worker import Job
+from harness.training.config import BudgetConfig, TrialConfig
+from tests.cli.test_main import outcome
+
+SUITE = "name: small\nbudget: {updates: 20}\nmethods: [dr-grpo]\nseeds: 2\nhonesty: []\n"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A run directory with one trial done, one failed, two to come."""
+    file = tmp_path / "small.yaml"
+    file.write_text(SUITE)
+    store = RunDirectory.of("small", tmp_path)
+    store.record(Suite.load(file), ["grpo(beta=0)", "dr-grpo"])
+    for seed, result in enumerate([{"status": "done", "score": 0.25}, {"status": "failed", "error": "no luck"}]):
+        config = TrialConfig(suite="small", method="dr-grpo", seed=seed, budget=BudgetConfig(updates=20))
+        directory = store.trial(config)
+        directory.mkdir(parents=True)
+        write_json(directory / "result.json", result)
+        write_json(directory / "status.json", {"status": result["status"], "seconds": 60.0})
+        write_json(directory / "config.json", {"config": json.loads(config.model_dump_json())})
+    return tmp_path
+
+
+def test_dry_run_prints_the_suite_resolved(capsys, tmp_path):
+    code, out, _ = outcome(
+        capsys, "run", "tiny", "--dry-run", "--budget", "200k", "--seeds", "1,3",
+        "--methods", "dr-grpo,f-grpo(gamma=2)", "--set", "optimizer.lr=3e-5",
+    )  # fmt: skip
+    assert code == 0
+    data, _ = yaml12.parse(out, "out")
+    assert data["budget"] == {"compute": 200_000}
+    assert data["seeds"] == [1, 3]
+    assert data["methods"] == ["dr-grpo", "f-grpo(gamma=2)"]
+    assert data["optimizer"]["lr"] == 3e-5
+    assert "trials" in out.splitlines()[-1]
+    file = tmp_path / "again.yaml"
+    file.write_text(out)
+    assert Suite.load(file).seeds == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--shard", "4/3"], "--shard 4/3: write i/n"),
+        (["--seeds", "none"], "--seeds: 'none' are no seeds"),
+        (["--budget", "much"], "--budget: 'much' is no amount"),
+        (["--executor", "rai"], "Did you mean 'ray'"),
+        (["--executor", "ray"], "not available in this version"),
+        (["--plugin", "none.py"], "--plugin none.py: no such file"),
+        (["--sandbox", "none"], "'none' is not namespaces or limits"),
+        (["--dry-run", "--methods", "dr-grop"], "Did you mean 'dr-grpo'"),
+        (["--dry-run", "--methods", "dapo(x=1)"], "dapo"),
+        (["--set", "tasks=[{task: meth}]"], "Did you mean 'math'"),
+        (["--set", "policy.model=nowhere"], "nowhere"),
+    ],
+)
+def test_faults_of_run_are_one_line_with_exit_code_2(capsys, arguments, message):
+    code, _, err = outcome(capsys, "run", "tiny", *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_the_committed_schema_is_current(capsys):
+    assert (data_path("suites") / "schema.json").read_text() == jsonschema.schema_text()
+    assert outcome(capsys, "run", "--schema")[:2] == (0, jsonschema.schema_text())
+
+
+def test_the_schema_knows_every_key_of_the_bundled_suites():
+    known = jsonschema.schema()["properties"]
+    for file in data_path("suites").glob("*.yaml"):
+        assert set(yaml12.load(file)[0]) <= set(known)
+
+
+def test_status_says_what_is_done_and_failed(capsys, runs):
+    code, out, _ = outcome(capsys, "status", "small", "--out", str(runs))
+    assert code == 0
+    assert re.search(r"dr-grpo +2 +1 done, 1 failed +0\.250", out)
+    assert re.search(r"grpo\(beta=0\) +2 +2 waiting +-", out)
+    assert "failed: dr-grpo seed 1: no luck" in out
+    assert "1 of 4 done, about 2 min left with one worker" in out
+    assert outcome(capsys, "status", str(runs / "small"))[1] == out
+    assert outcome(capsys, "status", str(runs / "small.yaml"), "--out", str(runs))[1] == out
+
+
+def test_clean_removes_runs_and_names_unknown_suites(capsys, runs):
+    code, _, err = outcome(capsys, "clean", "smal", "--out", str(runs))
+    assert code == 2
+    assert "Did you mean 'small'" in err
+    outcome(capsys, "clean", "small", "--methods", "dr-grpo", "--out", str(runs), "--yes")
+    assert not (runs / "small" / "dr-grpo").exists()
+    outcome(capsys, "clean", "small", "--out", str(runs), "--yes")
+    assert not (runs / "small").exists()
+
+
+def test_no_runs_at_all(tmp_path):
+    with pytest.raises(UsageError, match="Run the suite first"):
+        options.run_directory("tiny", tmp_path)
+
+
+def test_doctor_checks_what_matters(capsys, tmp_path):
+    code, out, _ = outcome(capsys, "doctor", "--out", str(tmp_path))
+    assert code in {0, 1}
+    for subject in (
+        "harness",
+        "versions",
+        "module",
+        "cores",
+        "threads",
+        "device",
+        "methods",
+        "sandbox",
+        "store",
+        "disk",
+    ):
+        assert re.search(rf"^(ok|note|bad) +{subject} ", out, re.MULTILINE), subject
+
+
+def test_doctor_finds_a_second_provider_of_the_module(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"harness": ["policy-harness", "other"]})
+    assert [(mark, "other also provides" in text) for mark, _, text in doctor._modules()] == [("bad", True)]
+
+
+def test_doctor_survives_a_broken_check():
+    def broken():
+        raise RuntimeError("no\nway")
+        yield
+
+    assert list(doctor._guarded(broken)) == [("bad", "check", "RuntimeError: no way")]
+
+
+def test_an_interrupted_run_prints_how_to_go_on(capsys, runs, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["harness", "run", "small", "--set", "x=a b"])
+    monkeypatch.setattr(run_module, "show_board", lambda *_: None)
+    suite = Suite.load(runs / "small.yaml")
+    planned = run_module_plan(suite, runs)
+    job = Job(planned.trials[0], runs / "x")
+    run_module.finish(planned, Report([Outcome(job, "interrupted")], signals=1), "")
+    assert "interrupted; go on with: harness run small --set 'x=a b'" in capsys.readouterr().err
+    run_module.finish(planned, Report([Outcome(job, "interrupted")], out_of_time=True), "")
+    assert "out of time (--max-minutes); go on with" in capsys.readouterr().err
+    assert Report(signals=1).exit_code == 130
+    assert Report([Outcome(job, "failed")]).exit_code == 1
+    assert Report([Outcome(job, "interrupted")], out_of_time=True).exit_code == 0
+
+
+def run_module_plan(suite, out):
+    from harness.suites.run import plan
+
+    return plan(suite, out=out, canonical=str)

@@ -1,0 +1,76 @@
+import multiprocessing
+import time
+
+import pytest
+
+from harness.errors import UsageError
+from harness.suites.store import BusyError, RunDirectory, locked, read_json, write_json
+
+
+def begin(store, suite):
+    """Pretend that a trial has begun."""
+    directory = store.path / "dr-grpo" / "seed-0"
+    directory.mkdir(parents=True)
+    write_json(directory / "config.json", {})
+
+
+def test_the_suite_is_kept_beside_its_runs(tmp_path, suite):
+    store = RunDirectory.of("small", tmp_path)
+    assert store.suite() is None
+    store.record(suite(), ["grpo(beta=0)", "dr-grpo"])
+    assert store.suite() == suite(methods=["grpo(beta=0)", "dr-grpo"])
+
+
+def test_methods_and_seeds_add_up_over_calls(tmp_path, suite):
+    store = RunDirectory.of("small", tmp_path)
+    store.record(suite(seeds=2), ["a", "b"])
+    begin(store, suite)
+    store.record(suite(seeds="0,5"), ["b", "c"])
+    found = store.suite()
+    assert found.methods == ("a", "b", "c")
+    assert found.seeds == (0, 1, 5)
+
+
+def test_other_settings_are_refused_in_one_line(tmp_path, suite):
+    store = RunDirectory.of("small", tmp_path)
+    store.record(suite(), ["a"])
+    begin(store, suite)
+    store.record(suite(limits__seconds=5, question="Why?"), ["a"])  # these change no number
+    with pytest.raises(UsageError, match=r"optimizer\.lr is 0\.0001 there and 0\.3 now.*--out.*harness clean small"):
+        store.record(suite(optimizer__lr=0.3), ["a"])
+
+
+def test_other_settings_are_fine_before_any_trial(tmp_path, suite):
+    store = RunDirectory.of("small", tmp_path)
+    store.record(suite(), ["a"])
+    store.record(suite(optimizer__lr=0.3), ["a"])
+    assert store.suite().optimizer.lr == 0.3
+
+
+def test_json_files_are_replaced_whole(tmp_path):
+    file = tmp_path / "a.json"
+    write_json(file, {"x": 1})
+    write_json(file, {"x": 2})
+    assert read_json(file) == {"x": 2}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    file.write_text('{"x":')
+    assert read_json(file) == {}
+    assert read_json(tmp_path / "none.json") == {}
+
+
+def hold(directory, seconds):
+    with locked(directory):
+        time.sleep(seconds)
+
+
+def test_a_directory_is_held_by_one_process(tmp_path):
+    process = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path, 1.0))
+    process.start()
+    while not (tmp_path / ".lock").exists():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    with pytest.raises(BusyError, match="in use by another"), locked(tmp_path, patience=0):
+        pass
+    with locked(tmp_path):  # waits for it
+        pass
+    process.join()
