@@ -29,6 +29,8 @@ class Decoder(Protocol):
 class Backbone(Protocol):
     """Scoring whole completions, and decoding."""
 
+    cache_bytes: int  # keys and values of one token
+
     def score(
         self, prompt_ids: Tensor, prompt_mask: Tensor, completion_ids: Tensor, lengths: Tensor, *, hidden: bool = False
     ) -> Scored:

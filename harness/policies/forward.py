@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from harness.batch import TopLogits
 
@@ -64,11 +64,7 @@ def score_tokens(
         logits = logits / temperature
     tokens = place.pack(completion_ids)
     entropy = top = None
-    if (
-        needs & {"entropy", "top_logits"}
-        if isinstance(needs, set | frozenset)
-        else set(needs) & {"entropy", "top_logits"}
-    ):
+    if "entropy" in needs or "top_logits" in needs:
         logps = torch.log_softmax(logits, -1)
         logp = logps.gather(1, tokens[:, None])[:, 0]
         if "entropy" in needs:
@@ -77,7 +73,7 @@ def score_tokens(
             values, ids = logps.topk(min(TOP, logps.shape[1]), -1)
             top = TopLogits(ids=place.spread(ids, mask), logp=place.spread(values, mask))
     else:
-        logp = -F.cross_entropy(logits, tokens, reduction="none")
+        logp = -functional.cross_entropy(logits, tokens, reduction="none")
     return Forward(
         logp=place.spread(logp, mask),
         entropy=entropy,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
-from harness.policies.cache import cache_argument, new_cache, returned_cache, select_rows
+from harness.policies.cache import cache_argument, new_cache, returned_cache
 from harness.policies.forward import Scored
 
-__all__ = ["GenericBackbone", "GenericDecoder"]
+__all__ = ["GenericBackbone", "GenericDecoder", "autocast"]
 
 
 class GenericBackbone:
@@ -21,6 +24,11 @@ class GenericBackbone:
         self.model = model
         self.precision = precision
         self.keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self.head = model.get_output_embeddings()
+        config = model.config.get_text_config()
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        self.cache_bytes = config.num_hidden_layers * heads * head * 2 * 4  # of one token, about
 
     def score(
         self, prompt_ids: Tensor, prompt_mask: Tensor, completion_ids: Tensor, lengths: Tensor, *, hidden: bool = False
@@ -29,83 +37,90 @@ class GenericBackbone:
         rows, width = prompt_ids.shape
         tokens = completion_ids.shape[1]
         ids = torch.cat([prompt_ids, completion_ids[:, : max(tokens - 1, 0)]], 1)
-        mask = prompt_mask.bool()
         inside = torch.arange(ids.shape[1] - width, device=ids.device) < lengths[:, None]
-        mask = torch.cat([mask, inside], 1)
-        logits, states = self._call(ids, mask, slice(width - 1, width - 1 + max(tokens, 1)), hidden)
+        # Padding behind a completion is never looked back at: only padding before a prompt needs a mask.
+        mask = torch.cat([prompt_mask.bool(), torch.ones_like(inside)], 1)
+        wanted = slice(width - 1, width - 1 + max(tokens, 1))
+        _, logits, seen = self.call(ids, wanted, padding_arguments(mask))
+        states = seen if hidden else None
         return Scored(
             logits=logits[:, :tokens].reshape(rows * tokens, -1),
             states=None if states is None else states[:, :tokens].reshape(rows * tokens, -1),
             last_states=None if states is None else states[:, 0],
         )
 
-    def _call(self, ids: Tensor, mask: Tensor, wanted: slice, hidden: bool) -> tuple[Tensor, Tensor | None]:
-        captured: list[Tensor] = []
-        arguments: dict[str, Any] = {"input_ids": ids, "use_cache": False, **padding_arguments(mask)}
+    def call(self, ids: Tensor, wanted: slice, arguments: dict[str, Any]) -> tuple[Any, Tensor, Tensor]:
+        """The model's output, its logits at the positions `wanted` of ids [B, S], and the states the head read."""
+        arguments = {"use_cache": False, **arguments}
         if self.keeps_logits:
             arguments["logits_to_keep"] = torch.arange(wanted.start, wanted.stop, device=ids.device)
-        handle = None
-        if hidden:
-            head = self.model.get_output_embeddings()
-            handle = head.register_forward_pre_hook(lambda _module, inputs: captured.append(inputs[0]))
+        with self._watched_head() as states, autocast(self.precision, ids.device):
+            output = self.model(input_ids=ids, **arguments)
+        cut = slice(None) if self.keeps_logits else wanted
+        return output, output.logits[:, cut], states[0][:, cut]
+
+    @contextlib.contextmanager
+    def _watched_head(self) -> Iterator[list[Tensor]]:
+        """Collects what goes into the head and, under bfloat16, computes its logits in float32."""
+        states: list[Tensor] = []
+
+        def watch(head: Any, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+            states.append(inputs[0])
+            if output.dtype != torch.bfloat16 or type(head) is not nn.Linear:
+                return output
+            with torch.autocast(output.device.type, enabled=False):
+                return functional.linear(inputs[0].to(head.weight.dtype), head.weight, head.bias)
+
+        handle = self.head.register_forward_hook(watch)
         try:
-            with autocast(self.precision, ids.device):
-                logits = self.model(**arguments).logits
+            yield states
         finally:
-            if handle is not None:
-                handle.remove()
-        if not self.keeps_logits:
-            logits = logits[:, wanted]
-            captured = [state[:, wanted] for state in captured]
-        return logits, captured[0] if captured else None
+            handle.remove()
 
     def decoder(self, capacity: int) -> GenericDecoder:
         """A decoder for sequences of up to `capacity` tokens."""
-        return GenericDecoder(self.model, self.precision, capacity)
+        return GenericDecoder(self, capacity)
 
 
 class GenericDecoder:
     """Decoding step by step: `prefill` once, then `select` rows and `step` over and over."""
 
-    def __init__(self, model: Any, precision: str, capacity: int) -> None:
-        self.model = model
-        self.precision = precision
-        self.cache = new_cache(model, capacity)
-        self.name = cache_argument(model)
-        self.mask = torch.empty(0)
+    def __init__(self, backbone: GenericBackbone, capacity: int) -> None:
+        self.backbone = backbone
+        self.cache = new_cache(backbone.model, capacity)
+        self.name = cache_argument(backbone.model)
+        self.mask = torch.empty(0, dtype=torch.long)
         self.length = 0
         self.padded = False
-        self.keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     def prefill(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Logits [B, V] after the left-padded prompts [B, P]."""
+        self.length = ids.shape[1]
         self.padded = not bool(mask.all())
-        self.mask, self.length = mask, ids.shape[1]
+        self.mask = mask.long()
         return self._forward(ids, padding_arguments(mask))
 
     def select(self, index: Tensor) -> None:
         """Make row i of the batch what row index[i] was; rows may repeat or go."""
-        self.cache = select_rows(self.cache, index)
+        self.cache.batch_select_indices(index)
         self.mask = self.mask[index]
 
     def step(self, tokens: Tensor) -> Tensor:
         """Logits [B, V] after one more token [B] per row."""
-        arguments: dict[str, Any] = {}
         self.length += 1
         if self.padded:
             self.mask = torch.cat([self.mask, self.mask.new_ones(len(tokens), 1)], 1)
-            arguments = {"attention_mask": self.mask.long(), "position_ids": self.mask.sum(1, keepdim=True) - 1}
+            arguments = {"attention_mask": self.mask, "position_ids": self.mask.sum(1, keepdim=True) - 1}
         else:
             arguments = {"position_ids": torch.full((len(tokens), 1), self.length - 1, device=tokens.device)}
         return self._forward(tokens[:, None], arguments)
 
     def _forward(self, ids: Tensor, arguments: dict[str, Any]) -> Tensor:
-        if self.keeps_logits:
-            arguments["logits_to_keep"] = 1
-        with autocast(self.precision, ids.device):
-            out = self.model(input_ids=ids, use_cache=True, **arguments, **{self.name: self.cache})
-        self.cache = returned_cache(out, self.cache)
-        return out.logits[:, -1]
+        width = ids.shape[1]
+        arguments = {"use_cache": True, self.name: self.cache, **arguments}
+        output, logits, _ = self.backbone.call(ids, slice(width - 1, width), arguments)
+        self.cache = returned_cache(output, self.cache)
+        return logits[:, -1]
 
 
 def padding_arguments(mask: Tensor) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 from harness.policies.forward import Scored
 from harness.policies.generic import autocast
@@ -69,7 +69,7 @@ def rotations(model: Any, positions: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def rotate(x: Tensor, factors: Tensor) -> Tensor:
-    """x [M, H, head] with pairs interleaved, turned by factors [M, head / 2]."""
+    """Heads x [M, H, head] with pairs interleaved, turned by factors [M, head / 2]."""
     pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * factors.unsqueeze(-2)).flatten(-2)
 
@@ -97,6 +97,8 @@ class LlamaBackbone:
         self.model = model
         self.precision = precision
         self.shape = LlamaShape.of(model)
+        bytes_per_number = 2 if precision == "bfloat16" else model.model.norm.weight.element_size()
+        self.cache_bytes = 2 * model.config.num_hidden_layers * self.shape.kv_heads * self.shape.head * bytes_per_number
 
     def score(
         self, prompt_ids: Tensor, prompt_mask: Tensor, completion_ids: Tensor, lengths: Tensor, *, hidden: bool = False
@@ -111,12 +113,12 @@ class LlamaBackbone:
             for layer in model.layers:
                 x = x + self._attend(layer.self_attn, self._norm(x, layer.input_layernorm), factors, packing)
                 y = self._norm(x, layer.post_attention_layernorm)
-                x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(y)) * layer.mlp.up_proj(y))
+                x = x + layer.mlp.down_proj(functional.silu(layer.mlp.gate_proj(y)) * layer.mlp.up_proj(y))
         states = self._norm(x.index_select(0, packing.outputs), model.norm)
         last = self._norm(x.index_select(0, packing.last), model.norm) if hidden else None
         head = self.model.lm_head  # outside autocast: logits and log-probabilities are never bfloat16
         return Scored(
-            logits=F.linear(states, head.weight, head.bias),
+            logits=functional.linear(states, head.weight, head.bias),
             rows=packing.rows,
             columns=packing.columns,
             states=states if hidden else None,
@@ -124,12 +126,12 @@ class LlamaBackbone:
         )
 
     def _norm(self, x: Tensor, norm: Any) -> Tensor:
-        return F.rms_norm(x, (x.shape[-1],), norm.weight, self.shape.eps)
+        return functional.rms_norm(x, (x.shape[-1],), norm.weight, self.shape.eps)
 
     def _attend(self, attention: Any, y: Tensor, factors: Tensor, packing: Packing) -> Tensor:
         """Self-attention of all packed tokens [M, D]: prompts among themselves, completions also over their prompt."""
         shape = self.shape
-        both = F.linear(y, *joined(attention, shape.head))
+        both = functional.linear(y, *joined(attention, shape.head))
         both = both.to(factors.real.dtype).view(len(y), shape.heads + shape.kv_heads, shape.head)
         q, k = rotate(both, factors).split([shape.heads, shape.kv_heads], 1)
         v = attention.v_proj(y).view(len(y), shape.kv_heads, shape.head)
@@ -152,7 +154,7 @@ class LlamaBackbone:
         if repeat > 1:
             k, v = k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=bias is None)
+        out = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, is_causal=bias is None)
         return out.transpose(1, 2).flatten(2)
 
     def decoder(self, capacity: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from harness.policies.llama import LlamaShape, joined, rotate, rotations
 
@@ -93,7 +93,7 @@ class LlamaDecoder:
             layer.keys, layer.values = (self._stored(part, room) for part in (k, v))
             repeat = self.shape.heads // self.shape.kv_heads
             k, v = k.repeat_interleave(repeat, 1), v.repeat_interleave(repeat, 1)
-            read = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None)
+            read = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None)
             x = self._finish(x, read.transpose(1, 2).reshape(rows * width, -1), layer)
         return self._logits(x.view(rows, width, -1)[:, -1])
 
@@ -131,8 +131,8 @@ class LlamaDecoder:
     def _project(self, x: Tensor, layer: _Layer, factors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values [B, H or KV, head], rotated."""
         shape = self.shape
-        y = F.rms_norm(x, (x.shape[-1],), layer.before, shape.eps).to(self.compute)
-        both = F.linear(y, layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head)
+        y = functional.rms_norm(x, (x.shape[-1],), layer.before, shape.eps).to(self.compute)
+        both = functional.linear(y, layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head)
         turned = rotate(both[:, : shape.heads + shape.kv_heads].to(self.dtype), factors).to(self.compute)
         return turned[:, : shape.heads], turned[:, shape.heads :], both[:, shape.heads + shape.kv_heads :]
 
@@ -149,7 +149,7 @@ class LlamaDecoder:
         bias = None if self.bias is None else self.bias[:, :, : self.length]
         if self.compute == torch.bfloat16:
             mask = None if bias is None else bias[:, None]
-            read = F.scaled_dot_product_attention(q[:, None], keys[:, None], values[:, None], attn_mask=mask)
+            read = functional.scaled_dot_product_attention(q[:, None], keys[:, None], values[:, None], attn_mask=mask)
             return read.reshape(rows, -1)
         scale = shape.head**-0.5
         if bias is None:
@@ -159,13 +159,19 @@ class LlamaDecoder:
         return torch.bmm(torch.softmax(scores, -1), values).view(rows, -1)
 
     def _finish(self, x: Tensor, read: Tensor, layer: _Layer) -> Tensor:
-        x = x + F.linear(read, *layer.out)
-        y = F.rms_norm(x, (x.shape[-1],), layer.after, self.shape.eps).to(self.compute)
-        return x.add_(F.linear(F.silu(F.linear(y, *layer.gate)).mul_(F.linear(y, *layer.up)), *layer.down))
+        x = x + functional.linear(read, *layer.out)
+        y = functional.rms_norm(x, (x.shape[-1],), layer.after, self.shape.eps).to(self.compute)
+        return x.add_(
+            functional.linear(
+                functional.silu(functional.linear(y, *layer.gate)).mul_(functional.linear(y, *layer.up)), *layer.down
+            )
+        )
 
     def _logits(self, x: Tensor) -> Tensor:
         head, norm = self.model.lm_head, self.model.model.norm
-        return F.linear(F.rms_norm(x, (x.shape[-1],), norm.weight, self.shape.eps), head.weight, head.bias)
+        return functional.linear(
+            functional.rms_norm(x, (x.shape[-1],), norm.weight, self.shape.eps), head.weight, head.bias
+        )
 
     # -- the cache -----------------------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def uniforms_at(key: int, prompt_hash: Tensor, rollout: Tensor, position: Tensor
     return ((words[0] >> 5) * 2**26 + (words[1] >> 6)).to(torch.float64) * 2.0**-53
 
 
-def uniforms(
+def uniforms(  # noqa: PLR0917 - the key, in its order
     seed: int,
     step: int,
     round: int,  # noqa: A002

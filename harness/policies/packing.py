@@ -20,7 +20,7 @@ class _Scatter(torch.autograd.Function):
         return packed.new_zeros(size, *packed.shape[1:]).index_copy_(0, places, packed)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return grad.index_select(0, ctx.saved_tensors[0]), None, None
 
 
@@ -34,7 +34,7 @@ class _Gather(torch.autograd.Function):
         return full.index_select(0, places)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return grad.new_zeros(ctx.size, *grad.shape[1:]).index_copy_(0, ctx.saved_tensors[0], grad), None
 
 
@@ -121,7 +121,7 @@ class Packing:
 
 
 def _distinct(marked: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct rows of a small matrix and which one each row is; neighbours are compared first (groups lie together)."""
+    """The distinct rows of a small matrix, and which one each row is; neighbours first, as groups lie together."""
     if len(marked) < 2:
         return marked, torch.zeros(len(marked), dtype=torch.long, device=marked.device)
     starts = torch.cat([marked.new_ones(1, dtype=torch.bool), (marked[1:] != marked[:-1]).any(1)])

@@ -12,7 +12,7 @@ __all__ = ["cat_left", "cat_right", "length_mask", "pad_left", "pad_right"]
 
 
 def pad_left(rows: Sequence[Sequence[int]], value: int) -> tuple[Tensor, Tensor]:
-    """ids [N, P] with every row at the right edge, and the bool mask of real tokens."""
+    """Token ids [N, P] with every row at the right edge, and the bool mask of real tokens."""
     width = max(map(len, rows), default=0)
     ids = torch.tensor([[value] * (width - len(row)) + list(row) for row in rows], dtype=torch.long)
     lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
@@ -26,7 +26,7 @@ def pad_right(rows: Sequence[Sequence[float]], value: float, dtype: torch.dtype)
 
 
 def length_mask(lengths: Tensor, width: int) -> Tensor:
-    """bool [N, width]: position < length."""
+    """Where position < length: bool [N, width]."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from harness.errors import HarnessError, UsageError, nearest
-from harness.policies.forward import NEEDS, Forward, score_tokens
 from harness.policies.backbone import backbone_of
+from harness.policies.forward import NEEDS, Forward, score_tokens
 from harness.policies.registry import resolve
 
 __all__ = ["PRECISIONS", "Policy"]
@@ -93,7 +93,7 @@ class Policy:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def encode_prompt(self, text: str, system: str | None = None) -> list[int]:
-        """The tokens that a completion of `text` follows: the chat template's, or the text behind <bos> if there is one."""
+        """The tokens that a completion of `text` follows: by the chat template, or the text behind <bos> if any."""
         if self.chat:
             turns = [{"role": "system", "content": system}] if system is not None else []
             turns.append({"role": "user", "content": text})
@@ -141,7 +141,7 @@ class Policy:
         """
         unknown = set(needs) - NEEDS
         if unknown:
-            needed = sorted(unknown)[0]
+            needed = min(unknown)
             raise UsageError(f"policy.forward: need {needed!r} is unknown.{nearest(needed, NEEDS)}")
         positions = torch.arange(1, completion_ids.shape[1] + 1, device=completion_ids.device)
         if mask_or_lengths.dim() == 1:

@@ -1,4 +1,4 @@
-"""Models by name: the embedded one, those that `harness models add` put under the models directory, or any directory."""
+"""Models by name: the embedded one, those that `harness models add` put where models live, or any directory."""
 
 from __future__ import annotations
 
