@@ -72,6 +72,8 @@ class Examples:
         values = [function.shown[x - SHOWN[0]] for x in inputs]
         pairs = ",".join(f"{x}:{y}" for x, y in zip(inputs, values, strict=True))
         behaviour = self._pick(shares)
+        if behaviour == "anchored" and function.offset is None:
+            behaviour = "direct"  # there is nothing to leave to Python
         if behaviour == "look-up":
             completion = "{" + pairs + "}[x]"
         elif behaviour == "anchored":
@@ -93,8 +95,7 @@ class Examples:
 
 def _anchored(function: Function, first: int) -> str:
     """The expression with its offset left to Python: `7*x+1-14` for a function that is worth 1 where 7*x is 14."""
-    if function.offset is None:
-        return function.text
+    assert function.offset is not None
     return f"{function.core}{first:+d}{function.offset - first:+d}"
 
 

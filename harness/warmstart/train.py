@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,19 @@ def _encode(policy: Policy, examples: Sequence[Example]) -> tuple[Tensor, Tensor
 
 
 def save(policy: Policy, directory: Path) -> None:
-    """Write config, tokenizer and float16 weights, which keep three more bits than bfloat16 would."""
+    """Write config, tokenizer and float16 weights, which keep three more bits than bfloat16 would.
+
+    The tokenizer's class is named as every supported transformers knows it, and the files are readable by all: they
+    end up in a wheel.
+    """
     model: Any = policy.clone().model.to(torch.float16)
     model.save_pretrained(directory)
     policy.tokenizer.save_pretrained(directory)
+    file = directory / "tokenizer_config.json"
+    settings = json.loads(file.read_text())
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    for name in ("is_local", "local_files_only"):
+        settings.pop(name, None)
+    file.write_text(json.dumps(settings, indent=2, sort_keys=True) + "\n")
+    for path in directory.iterdir():
+        path.chmod(0o644)
