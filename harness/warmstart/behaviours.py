@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Mapping
 
 from harness.tasks.base import hash_split
@@ -26,6 +27,7 @@ MIXTURE: Shares = {
     "code": {"direct": 0.35, "anchored": 0.15, "wrapped": 0.15, "look-up": 0.35},
 }
 _WRAPPINGS = ("f(x)=", "return ")
+_ANCHORED = re.compile(r"[+-]\d+[+-]\d+$", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,9 +115,4 @@ def code_behaviour(text: str) -> str:
         return "look-up"
     if text.startswith(_WRAPPINGS):
         return "wrapped"
-    tail = text.rsplit("else", 1)[-1].rsplit("*", 1)[-1]
-    return "anchored" if _signs(tail) >= 2 else "direct"
-
-
-def _signs(tail: str) -> int:
-    return sum(tail.count(sign) for sign in "+-")
+    return "anchored" if _ANCHORED.search(text) else "direct"
