@@ -48,25 +48,45 @@ def vet(kind: str, source: str, argument_bits: int, arity: int) -> types.CodeTyp
 
 
 def _function(module: ast.Module, argument_bits: int) -> None:
-    if len(module.body) != 1 or not isinstance(module.body[0], ast.FunctionDef):
+    """Check `def f(x): ...` or `f = lambda x: ...`, and strip plain annotations."""
+    if len(module.body) != 1:
         raise Unvetted
     function = module.body[0]
+    if isinstance(function, ast.Assign) and isinstance(function.value, ast.Lambda):
+        names = [target.id for target in function.targets if isinstance(target, ast.Name)]
+        if names != ["f"] or len(function.targets) != 1:
+            raise Unvetted
+        arguments = _plain(function.value.args)
+        _Bounds(dict.fromkeys(arguments, argument_bits)).number(function.value.body)
+        return
+    if not isinstance(function, ast.FunctionDef) or function.name != "f" or function.decorator_list:
+        raise Unvetted
+    if getattr(function, "type_params", None):
+        raise Unvetted
     a = function.args
-    if function.name != "f" or function.decorator_list or getattr(function, "type_params", None):
-        raise Unvetted
-    if a.vararg or a.kwarg or a.kwonlyargs or a.defaults or a.kw_defaults or a.posonlyargs:
-        raise Unvetted
+    arguments = _plain(a)
     for annotation in [function.returns, *(argument.annotation for argument in a.args)]:
         if annotation is not None and not (isinstance(annotation, ast.Name) and annotation.id in PLAIN_ANNOTATIONS):
             raise Unvetted
     function.returns = None
     for argument in a.args:
         argument.annotation = None
-    bounds = _Bounds({argument.arg: argument_bits for argument in a.args})
+    bounds = _Bounds(dict.fromkeys(arguments, argument_bits))
     bounds.names |= {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and _stored(node)}
     if bounds.names & set(CALLS):
         raise Unvetted
     bounds.block(function.body)
+
+
+def _plain(arguments: ast.arguments) -> list[str]:
+    """The names of positional arguments; Unvetted for any other kind, and for names that hide a function."""
+    a = arguments
+    if a.vararg or a.kwarg or a.kwonlyargs or a.defaults or a.kw_defaults or a.posonlyargs:
+        raise Unvetted
+    names = [argument.arg for argument in a.args]
+    if set(names) & set(CALLS):
+        raise Unvetted
+    return names
 
 
 def _stored(name: ast.Name) -> bool:

@@ -1,0 +1,219 @@
+"""A policy as a model that lm-eval can ask: text from our sampler, log-probabilities from our forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+
+from harness.policies.padding import length_mask, pad_left, pad_right
+from harness.policies.policy import Policy
+from harness.policies.rollouts import Request
+from harness.policies.sampler import Sampler
+
+__all__ = ["Answer", "PolicyLM"]
+
+STREAM = "evaluation"  # its noise is its own: evaluating never moves what training draws
+DEFAULT_TOKENS = 256  # lm-eval's own limit where a task names none
+DEFAULT_CONTEXT = 2048
+
+
+class Answer(str):
+    """A completion's text that remembers how long it was, in tokens, and whether the limit cut it."""
+
+    __slots__ = ("tokens", "truncated")
+
+    tokens: int
+    truncated: bool
+
+    @classmethod
+    def of(cls, text: str, tokens: int, truncated: bool) -> Answer:
+        answer = cls(text)
+        answer.tokens = tokens
+        answer.truncated = truncated
+        return answer
+
+
+class PolicyLM(LM):
+    """A policy behind lm-eval's interface.
+
+    `seed` keys all sampling noise, with the problem's key and the sample's number, so a problem's samples do not depend
+    on which others are asked. `batch` is the most completions at a time. With `chat`, lm-eval renders the chat template
+    (few-shot tasks); without it prompts go through the policy's own `encode_prompt`.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        seed: int,
+        batch: int = 256,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        system: str | None = None,
+        chat: bool = False,
+    ) -> None:
+        super().__init__()
+        self.policy = policy
+        self.sampler = Sampler(policy)
+        self.seed = seed
+        self.batch = batch
+        self.max_tokens = max_tokens
+        self.temperature = temperature
+        self.system = system
+        self.chat = chat
+
+    # -- generation ----------------------------------------------------------------------------------------------
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        """A text per request, in order. A repeated request gets further samples.
+
+        `greedy_first` in a task's generation_kwargs makes the first of the repeats greedy; without sampling all are.
+        """
+        asked = list(_runs(requests))
+        answers: list[str] = []
+        for chunk in _chunks(asked, self.batch):
+            wanted = [request for instance, count in chunk for request in self._requests(instance, count)]
+            rollouts = self.sampler.generate(wanted, seed=self.seed, step=0, stream=STREAM)
+            lengths, cut = rollouts.lengths.tolist(), rollouts.truncated.tolist()
+            texts = [Answer.of(*row) for row in zip(rollouts.texts, lengths, cut, strict=True)]
+            at = 0
+            for instance, count in chunk:
+                until = _until(instance.args[1])
+                mine = texts[at : at + (count if _samples(instance.args[1]) else 1)]
+                at += len(mine)
+                mine = [_cut(text, until) for text in mine]
+                answers += mine if len(mine) == count else mine * count  # greedy copies are one text
+        return answers
+
+    def _requests(self, instance: Instance, count: int) -> list[Request]:
+        context, options = instance.args[0], instance.args[1]
+        ids = tuple(self._encode(context))
+        limit = self.max_tokens or int(options.get("max_gen_toks", DEFAULT_TOKENS))
+        known = instance.doc.get("key") if isinstance(instance.doc, dict) else None
+        key = str(known or f"{instance.task_name}/{instance.doc_id}")
+        greedy = Request(key, ids, 1, max_tokens=limit, greedy=True)
+        if not _samples(options):
+            return [greedy]
+        first = int(bool(options.get("greedy_first")))
+        temperature = self.temperature or float(options.get("temperature") or 1.0)
+        sampled = Request(key, ids, count - first, temperature=temperature, max_tokens=limit)
+        return [greedy, sampled] if first else [sampled]
+
+    def _encode(self, context: str) -> list[int]:
+        return self.policy.encode(context) if self.chat else self.policy.encode_prompt(context, self.system)
+
+    # -- log-probabilities ---------------------------------------------------------------------------------------
+
+    def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
+        """Log-probability of each continuation after its context, and whether greedy decoding would write it."""
+        pairs = []
+        for request in requests:
+            context, continuation = request.args
+            kept = len(context) - len(context.rstrip())
+            if kept:  # a trailing space belongs to the continuation's first token
+                context, continuation = context[:-kept], context[-kept:] + continuation
+            prompt = self._encode(context)
+            whole = self._encode(context + continuation)
+            same = whole[: len(prompt)] == prompt and len(whole) > len(prompt)
+            pairs.append((prompt, whole[len(prompt) :] if same else self.policy.encode(continuation)))
+        return self._score(pairs)
+
+    def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
+        """Log-probability of whole texts, in windows of the model's context length, every token predicted once."""
+        from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
+
+        totals = []
+        prefix = self.policy.encode_prompt("")[0] if not self.policy.chat else self.policy.pad_id
+        for request in requests:
+            windows = get_rolling_token_windows(
+                token_list=self.policy.encode(request.args[0]),
+                prefix_token=prefix,
+                max_seq_len=self.context,
+                context_len=1,
+            )
+            scores = self._score([(list(a), list(b)) for a, b in map(make_disjoint_window, windows)])
+            totals.append(sum(value for value, _ in scores))
+        return totals
+
+    @property
+    def context(self) -> int:
+        """How many tokens the model can see."""
+        return int(getattr(self.policy.model.config, "max_position_embeddings", DEFAULT_CONTEXT))
+
+    def _score(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[float, bool]]:
+        order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
+        results: list[tuple[float, bool]] = [(0.0, True)] * len(pairs)
+        for start in range(0, len(order), self.batch):
+            rows = order[start : start + self.batch]
+            shown = [pairs[i][0][-max(self.context - len(pairs[i][1]), 1) :] for i in rows]  # the end of a long context
+            prompts, prompt_mask = pad_left(shown, self.policy.pad_id)
+            device = self.policy.device
+            ids = pad_right([pairs[i][1] for i in rows], self.policy.pad_id, torch.long).to(device)
+            inside = length_mask(torch.tensor([len(pairs[i][1]) for i in rows]), ids.shape[1]).to(device)
+            with torch.inference_mode():
+                out = self.policy.forward(prompts.to(device), prompt_mask.to(device), ids, inside, needs={"top_logits"})
+            assert out.top_logits is not None
+            greedy = ((out.top_logits.ids[..., 0] == ids) | ~inside).all(-1).tolist()
+            totals = torch.where(inside, out.logp, 0.0).double().sum(-1).tolist()
+            for i, total, best in zip(rows, totals, greedy, strict=True):
+                results[i] = (total, best)
+        return results
+
+    # -- chat ----------------------------------------------------------------------------------------------------
+
+    @property
+    def tokenizer_name(self) -> str:
+        """What lm-eval names its request cache by."""
+        return str(getattr(self.policy.tokenizer, "name_or_path", ""))
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        """The conversation as one text, by the tokenizer's template."""
+        return str(
+            self.policy.tokenizer.apply_chat_template(
+                chat_history, tokenize=False, add_generation_prompt=add_generation_prompt,
+                continue_final_message=not add_generation_prompt,
+            )
+        )  # fmt: skip
+
+
+def _runs(requests: Sequence[Instance]) -> Iterator[tuple[Instance, int]]:
+    """Each distinct request with how often it stands in a row: lm-eval repeats the object itself."""
+    at = 0
+    while at < len(requests):
+        end = at
+        while end < len(requests) and requests[end] is requests[at]:
+            end += 1
+        yield requests[at], end - at
+        at = end
+
+
+def _chunks(asked: Sequence[tuple[Instance, int]], batch: int) -> Iterator[list[tuple[Instance, int]]]:
+    chunk: list[tuple[Instance, int]] = []
+    rows = 0
+    for instance, count in asked:
+        if chunk and rows + count > batch:
+            yield chunk
+            chunk, rows = [], 0
+        chunk.append((instance, count))
+        rows += count
+    if chunk:
+        yield chunk
+
+
+def _samples(options: dict[str, Any]) -> bool:
+    return bool(options.get("do_sample")) or float(options.get("temperature") or 0) > 0
+
+
+def _until(options: dict[str, Any]) -> list[str]:
+    until = options.get("until") or []
+    return [until] if isinstance(until, str) else list(until)
+
+
+def _cut(answer: Answer, until: Sequence[str]) -> Answer:
+    """The answer up to the first stop text; one that was found means that the limit did not cut it."""
+    found = [at for stop in until if stop and (at := answer.find(stop)) >= 0]
+    return Answer.of(answer[: min(found)], answer.tokens, False) if found else answer

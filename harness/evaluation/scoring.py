@@ -1,0 +1,100 @@
+"""What the bundled task files call: documents, a filter that scores all answers at once, and the metrics.
+
+lm-eval builds its task objects from YAML and calls functions by name, so what an evaluation is about (task objects,
+split, limit, sandbox) reaches them through `session`. Outside of one (lm-eval's own command line on our files) they
+load the task by name, take the whole test split and start a sandbox of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import datasets
+from lm_eval.api.filter import Filter
+from lm_eval.api.registry import register_filter
+
+from harness.evaluation.report import pass_at_k
+from harness.evaluation.session import Session, session_of
+from harness.tasks.base import Problem
+
+if TYPE_CHECKING:
+    from harness.evaluation.model import Answer
+
+__all__ = ["documents", "process_results"]
+
+EXAMPLES = 4  # problems per task whose completions are shown
+
+
+def documents(task: str, **_: Any) -> dict[str, datasets.Dataset]:
+    """The fixed problems of a task as lm-eval wants them, under the split name "test": task, key, prompt, answer."""
+    problems = session_of(task).problems(task)
+    rows = [{"task": task, "key": p.key, "prompt": p.prompt, "answer": str(p.answer)} for p in problems]
+    return {"test": datasets.Dataset.from_list(rows)}
+
+
+@register_filter("harness_score")
+class Score(Filter):
+    """Answers become metrics: all problems are scored in one call, so that programs share sandbox batches."""
+
+    def __init__(self, task: str) -> None:
+        super().__init__()
+        self.task = task
+
+    def apply(
+        self, resps: Sequence[Sequence[Answer]] | Iterable[Any], docs: Sequence[Mapping[str, Any]]
+    ) -> Iterable[Any]:
+        """Per document [greedy answer, samples ...] -> its metrics."""
+        current = session_of(self.task)
+        task = current.tasks[self.task]
+        known = {problem.key: problem for problem in current.problems(self.task)}
+        answers = [list(row) for row in resps]
+        problems = [known[doc["key"]] for doc in docs]
+        flat = [(problem, answer) for problem, row in zip(problems, answers, strict=True) for answer in row]
+        texts, cut = [str(answer) for _, answer in flat], [getattr(answer, "truncated", False) for _, answer in flat]
+        with contextlib.ExitStack() as stack:
+            sandbox = current.sandbox
+            if sandbox is None and task.needs_sandbox:
+                from harness.tasks.sandbox import Sandbox
+
+                sandbox = stack.enter_context(Sandbox())
+            columns = task.score_texts([problem for problem, _ in flat], texts, cut, sandbox=sandbox)
+        right = iter(task.correct(columns).tolist())
+        verdicts = [[next(right) for _ in row] for row in answers]
+        for problem, row, verdict in zip(problems[:EXAMPLES], answers, verdicts, strict=False):
+            current.examples += [_example(problem, *pair) for pair in zip(row[:3], verdict, strict=False)]
+        return [_metrics(current, *triple) for triple in zip(problems, answers, verdicts, strict=True)]
+
+
+def _metrics(current: Session, problem: Problem, answers: Sequence[Answer], right: Sequence[bool]) -> dict[str, float]:
+    sampled, correct = answers[1:], sum(right[1:])
+    current.items.append(
+        {
+            "task": problem.task,
+            "key": problem.key,
+            "greedy": right[0],
+            "correct_samples": correct,
+            "samples": len(sampled),
+        }
+    )
+    shown = sampled or answers
+    return {
+        "accuracy": float(right[0]),
+        "pass_at_1": pass_at_k(len(sampled), correct, 1) if sampled else float(right[0]),
+        "pass_at_k": pass_at_k(len(sampled), correct, current.k) if sampled else float(right[0]),
+        "length": sum(getattr(answer, "tokens", len(answer)) for answer in shown) / len(shown),
+        "truncated": sum(getattr(answer, "truncated", False) for answer in shown) / len(shown),
+    }
+
+
+def _example(problem: Problem, answer: Answer, right: bool) -> dict[str, Any]:
+    return {
+        "task": problem.task, "key": problem.key, "prompt": problem.prompt, "text": str(answer), "correct": right,
+        "tokens": getattr(answer, "tokens", None), "truncated": getattr(answer, "truncated", False),
+    }  # fmt: skip
+
+
+def process_results(doc: Mapping[str, Any], results: Sequence[dict[str, float]]) -> dict[str, float]:  # noqa: ARG001
+    """lm-eval's last step: the filter has done the work."""
+    return results[0]
