@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.errors import PluginError, UsageError
 from harness.hookspecs import HOOKS, HookSpecs
-from harness.host.parsing import parse_stack
 
 if TYPE_CHECKING:
     from harness.host.stack import Seat
@@ -22,23 +21,20 @@ _LOSS_STAGE = ("aggregate", "policy_loss", "loss", "regularize")
 
 
 def check_order(seats: Sequence[Seat]) -> None:
-    """Raise UsageError if a plain implementation of the user's stack lies below another one.
+    """Raise UsageError if all that a plugin of the user's stack implements is replaced by plugins to its right.
 
-    A plugin written out as the base of one to its right stands in for that base, so what the other replaces is no
-    fault, as long as something of it is left.
+    To replace a part is what stacking is for: `dr-grpo+delta-l` keeps the advantages of the one and takes the weights
+    of the other, `explain` shows it.
     """
     for position, seat in enumerate(seats):
-        if not seat.given:
-            continue
-        hooks = _hidden_hooks(seats, position)
-        if not hooks or (_is_base_of_above(seats, position) and len(hooks) < len(seat.info.hooks)):
-            continue
-        hook, above = next(iter(hooks.items()))
-        listed = ", ".join(hooks)
-        raise UsageError(
-            f"{above!r} hides {listed} of {seat.label!r} in {_spelled(seats)!r}: of the plain implementations of "
-            f"{hook} the rightmost wins. Put {seat.label!r} to the right of {above!r}, or leave one out"
-        )
+        hidden = _hidden_hooks(seats, position)
+        left = set(seat.info.hooks) - EXEMPT - set(hidden)
+        if seat.given and hidden and not left:
+            above = next(iter(hidden.values()))
+            raise UsageError(
+                f"{above!r} hides {', '.join(hidden)} of {seat.label!r} in {_spelled(seats)!r}, so {seat.label!r} does "
+                f"nothing: of plain implementations the rightmost wins. Put {seat.label!r} to the right, or leave it out"
+            )
 
 
 def _hidden_hooks(seats: Sequence[Seat], position: int) -> dict[str, str]:
@@ -52,12 +48,6 @@ def _hidden_hooks(seats: Sequence[Seat], position: int) -> dict[str, str]:
     return hidden
 
 
-def _is_base_of_above(seats: Sequence[Seat], position: int) -> bool:
-    name = seats[position].entry.slug
-    bases = [seat.info.base for seat in seats[position + 1 :] if seat.info.base]
-    return any(spec.name == name for base in bases for spec in parse_stack(base))
-
-
 def _spelled(seats: Sequence[Seat]) -> str:
     return "+".join(str(seat.spec) for seat in seats if seat.given)
 
@@ -65,20 +55,22 @@ def _spelled(seats: Sequence[Seat]) -> str:
 def check_called(
     seats: Sequence[Seat], called: frozenset[tuple[str, str]], calls: Mapping[str, int], step: int
 ) -> None:
-    """Raise PluginError for an implementation of the user's stack that no call has reached by the end of a step.
+    """Raise PluginError for a plugin of the user's stack that no call has reached by the end of a step, in part for a
+    wrapper, altogether for plain implementations.
 
     called: (label, hook) that ran; calls: how often each hook was called. Hooks that the step did not come to (one
     round only, nothing kept) are not judged; a loss that never asks for `policy_loss` hides it and its wrappers.
     """
     trained = any(calls.get(hook) for hook in _LOSS_STAGE)
     for position, seat in enumerate(seats):
-        replaced = _hidden_hooks(seats, position)
-        for hook in seat.info.hooks:
-            judged = hook not in EXEMPT | PASSING and (calls.get(hook) or (trained and hook in _LOSS_STAGE))
-            if not seat.given or not judged or (seat.label, hook) in called or hook in replaced:
-                continue
+        judged = {hook for hook in seat.info.hooks if calls.get(hook) or (trained and hook in _LOSS_STAGE)}
+        judged -= EXEMPT | PASSING | set(_hidden_hooks(seats, position))
+        missed = {hook for hook in judged if (seat.label, hook) not in called}
+        wrapper = next((hook for hook in seat.info.hooks if hook in missed and seat.info.hooks[hook] == "wrapper"), None)
+        if seat.given and missed and (wrapper or missed == judged):
+            hook = wrapper or next(hook for hook in seat.info.hooks if hook in missed)
             raise PluginError(
-                f"{seat.label}.{hook} was not called by the end of step {step}: {_hider(seats, hook)}; "
+                f"{hook} of {seat.label!r} was not called by the end of step {step}: {_hider(seats, hook)}; "
                 f"leave {seat.label!r} out of {_spelled(seats)!r}, or what hides it"
             )
 

@@ -87,6 +87,8 @@ def _params(arguments: str, part: str) -> dict[str, Any]:
         raise UsageError(f"cannot read the parameters of {part!r}; each is written name=value")
     params: dict[str, Any] = {}
     for keyword in call.keywords:
+        if keyword.arg in params:
+            raise UsageError(f"{keyword.arg} is repeated in {part!r}")
         try:
             params[str(keyword.arg)] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError):

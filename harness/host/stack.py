@@ -69,6 +69,11 @@ class Stack:
         return any(seat.info.clips for seat in self.seats)
 
     @property
+    def experimental(self) -> bool:
+        """Whether a plugin of the stack is marked experimental."""
+        return any(seat.info.experimental for seat in self.seats)
+
+    @property
     def direct(self) -> str | None:
         """The label of a plugin whose loss needs the whole graph in one pass, or None."""
         return next((seat.label for seat in self.seats if seat.info.direct), None)

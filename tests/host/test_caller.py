@@ -1,0 +1,549 @@
+"""Calling hooks: order, merging, contracts, blame, time. Every hook has a test named after it."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from harness import PluginError, PolicyOutput, Trained, hookimpl, method
+from harness.hookspecs import HOOKS
+from tests.batches import make_batch
+from tests.host.plugins import caller, plugin, stack, wrapper
+
+NAN, INF = float("nan"), float("inf")
+
+
+def output_of(batch, **fields):
+    return PolicyOutput(logp=batch.logp_old.clone().requires_grad_(), logp_old=batch.logp_old, mask=batch.mask, **fields)
+
+
+def ready(batch):
+    """The batch as the learner hands it to the hooks of the loss."""
+    return batch.replace(
+        advantages=batch.groups.center(batch.reward)[:, None], weights=batch.mask / batch.mask.sum()
+    )
+
+
+def breaks(hook, match=""):
+    return pytest.raises(PluginError, match=rf"plugin 'probe-me', hook {hook}: .*{match}")
+
+
+def returning(hook, value):
+    """A caller over a plugin whose implementation of the hook returns a value, or what a function of the batch gives."""
+    if hook in ("select_prompts", "allocate_rollouts", "generate", "score", "start", "build", "update", "end_step"):
+        return caller(plugin(**{hook: lambda self: value}))
+    if hook == "next_round":
+        return caller(plugin(next_round=lambda self, batch, round: value))
+    return caller(plugin(**{hook: lambda self, batch: value(batch) if callable(value) else value}))
+
+
+def test_every_hook_has_a_test():
+    assert not [hook for hook in HOOKS if f"test_{hook}" not in globals()]
+
+
+# -- one test a hook ---------------------------------------------------------------------------------------------------
+
+
+def test_start():
+    run = SimpleNamespace()
+
+    def start(self, run, state):
+        self.seen = (run, state)
+
+    state = SimpleNamespace(hook="x")
+    built = stack("probe-me", plugin(start=start))
+    built.caller(state).start(run=run)
+    assert built.plugins[0][1].seen == (run, state)
+    assert built.restored == [run]
+    with breaks("start", r"expected None \(set attributes on self\), got int 3"):
+        returning("start", 3).start(run=run)
+
+
+def test_build():
+    module = nn.Linear(2, 1)
+    hooks = returning("build", {"critic": Trained(module, lr=0.1)})
+    assert hooks.build(policy=None, task=None)["critic"].module is module
+    assert module in hooks.restored
+    with breaks("build", "'critic': int 3"):
+        returning("build", {"critic": 3}).build(policy=None, task=None)
+
+    class Other:
+        @hookimpl
+        def build(self):
+            return {"critic": nn.Linear(1, 1)}
+
+    with pytest.raises(PluginError, match="'probe-me' and 'other' both return a module named 'critic'"):
+        caller(plugin(build=lambda self: {"critic": module}), method(Other)).build(policy=None, task=None)
+
+
+def test_select_prompts():
+    assert returning("select_prompts", ["a", "b"]).select_prompts(pool=None, count=2) == ["a", "b"]
+    for wrong in ("ab", [], [1], None):
+        with breaks("select_prompts"):
+            returning("select_prompts", wrong).select_prompts(pool=None, count=2)
+
+
+def test_allocate_rollouts():
+    request = SimpleNamespace(key="a", n=4)
+    assert returning("allocate_rollouts", [request]).allocate_rollouts(prompts=["a"]) == [request]
+    for wrong in ([3], "ab", 5):
+        with breaks("allocate_rollouts", "requests"):
+            returning("allocate_rollouts", wrong).allocate_rollouts(prompts=["a"])
+
+
+def test_generate():
+    rollouts = SimpleNamespace(completion_ids=0, mask=0, logp=0, requests=())
+    assert returning("generate", rollouts).generate(sampler=None, requests=[]) is rollouts
+    with breaks("generate", "expected Rollouts, got list of length 1"):
+        returning("generate", [1]).generate(sampler=None, requests=[])
+
+
+def test_score():
+    rollouts = SimpleNamespace(mask=torch.ones(2, 3))
+    task = SimpleNamespace(score=lambda rollouts: {"correct": torch.tensor([1.0, NAN])})
+    more = {"bonus": torch.tensor([True, False]), "steps": torch.zeros(2, 3, dtype=torch.float64)}
+    columns = returning("score", more).score(rollouts=rollouts, task=task)
+    assert list(columns) == ["correct", "bonus", "steps"]
+    assert {column.dtype for column in columns.values()} == {torch.float32}
+    for wrong in (
+        {"x": torch.zeros(3)}, {"x": torch.full((2,), INF)}, {"x": torch.zeros(2, requires_grad=True)}, {"x": [0, 1]},
+        {3: torch.zeros(2)}, torch.zeros(2),
+    ):  # fmt: skip
+        with breaks("score"):
+            returning("score", wrong).score(rollouts=rollouts, task=task)
+    with pytest.raises(PluginError, match="'defaults' and 'probe-me' both return a reward column named 'correct'"):
+        returning("score", {"correct": torch.zeros(2)}).score(rollouts=rollouts, task=task)
+
+
+def test_group_by():
+    batch = make_batch(group=[0, 0, 1, 1])
+    assert returning("group_by", lambda b: b.rollout.int()).group_by(batch=batch).dtype == torch.long
+    assert returning("group_by", lambda b: torch.stack([b.prompt, b.rollout], 1)).group_by(batch=batch).shape == (4, 2)
+    with breaks("group_by", r"expected integer keys \[4\] or \[4, C\], got float64 tensor \[4\]"):
+        returning("group_by", lambda b: b.reward).group_by(batch=batch)
+    with breaks("group_by", r"got int64 tensor \[3\]"):
+        returning("group_by", lambda b: b.prompt[1:]).group_by(batch=batch)
+
+
+def test_keep():
+    batch = make_batch()
+    hooks = caller(plugin(keep=lambda self, batch: batch.correct), method(type("Own", (), {
+        "keep": hookimpl(lambda self, batch: batch.rollout > 0)
+    })))  # fmt: skip
+    assert hooks.keep(batch=batch).tolist() == [False, False, False, True]
+    with breaks("keep", r"expected bool \[4\], got float64 tensor \[4\]"):
+        returning("keep", lambda b: b.reward).keep(batch=batch)
+    with breaks("keep", "returned None where a value is due"):
+        returning("keep", None).keep(batch=batch)
+
+
+def test_next_round():
+    batch, request = make_batch(), SimpleNamespace(key="a", n=4)
+    assert returning("next_round", None).next_round(batch=batch, round=0) is None
+    assert returning("next_round", [request]).next_round(batch=batch, round=0) == [request]
+    lower = plugin(next_round=lambda self: [request])
+    upper = method(type("Upper", (), {"next_round": hookimpl(lambda self: None)}))
+    assert caller(lower, upper).next_round(batch=batch, round=0) == [request]
+    with breaks("next_round"):
+        returning("next_round", [1]).next_round(batch=batch, round=0)
+
+
+def test_augment():
+    batch = make_batch()
+    assert len(returning("augment", lambda b: b[[0, 1, 1]]).augment(batch=batch)) == 3
+    with breaks("augment", "the batch"):
+        returning("augment", lambda b: b.reward).augment(batch=batch)
+
+
+def test_annotate():
+    batch = make_batch().with_extras(known=torch.zeros(4))
+    found = returning("annotate", lambda b: {"values": torch.zeros_like(b.mask)}).annotate(batch=batch, policy=None)
+    assert set(found) == {"values"}
+    for wrong in (torch.zeros(3), torch.zeros(4, requires_grad=True), [0, 0, 0, 0]):
+        with breaks("annotate", "the extra 'x' as a detached tensor with 4 rows"):
+            returning("annotate", {"x": wrong}).annotate(batch=batch, policy=None)
+    with breaks("annotate", "a name that batch.extras does not hold yet"):
+        returning("annotate", {"known": torch.zeros(4)}).annotate(batch=batch, policy=None)
+
+
+def test_shape_rewards():
+    batch = make_batch()
+    longer = returning("shape_rewards", lambda b: b.add_reward("brevity", -b.lengths)).shape_rewards(batch=batch)
+    assert longer.reward_names == ("r0", "brevity")
+    for wrong, match in (
+        (lambda b: b[1:], "with its 4 rows, got 3 rows"),
+        (lambda b: b.reward, "the batch with rewards changed"),
+        (lambda b: b.replace(rewards=b.rewards[:, :0]), r"rewards \[4, 1\]"),
+        (lambda b: b.replace(rewards=b.rewards / 0.0), "finite or NaN"),
+        (lambda b: b.replace(correct=~b.correct), "`correct` unchanged"),
+    ):
+        with breaks("shape_rewards", match):
+            returning("shape_rewards", wrong).shape_rewards(batch=batch)
+
+
+def test_estimate_advantages():
+    batch = make_batch()
+    assert returning("estimate_advantages", lambda b: b.reward).estimate_advantages(batch=batch).shape == (4, 1)
+    assert returning("estimate_advantages", lambda b: b.mask).estimate_advantages(batch=batch).shape == (4, 3)
+    for wrong, match in (
+        (lambda b: b.reward[1:], r"expected advantages \[4\] or \[4, 3\], got float64 tensor \[3\]"),
+        (lambda b: b.mask.T, r"got float64 tensor \[3, 4\]"),
+        (lambda b: b.reward.long(), "of float64, got int64"),
+        (lambda b: b.reward.float(), "of float64, got float32"),
+        (lambda b: b.reward.clone().requires_grad_(), "detached"),
+        (lambda b: b.reward * NAN, "finite where the mask is 1, got nan at row 0"),
+        (lambda b: b.mask / 0.0 * b.mask, "got inf at row 0, token 0"),
+        (lambda b: b.reward.tolist(), "got list of length 4"),
+    ):
+        with breaks("estimate_advantages", match):
+            returning("estimate_advantages", wrong).estimate_advantages(batch=batch)
+
+
+def test_train_on():
+    batch = make_batch()
+    assert caller(plugin(start=lambda self: None)).train_on(batch=batch) is None
+    chosen = returning("train_on", lambda b: b.correct).train_on(batch=batch)
+    assert chosen.shape == (4, 3)
+    assert chosen[0].all()
+    assert not chosen[1].any()
+    per_token = method(type("Own", (), {"train_on": hookimpl(lambda self, batch: batch.mask > 0)}))
+    hooks = caller(plugin(train_on=lambda self, batch: batch.correct), per_token)
+    assert torch.equal(hooks.train_on(batch=batch), (batch.mask > 0) & batch.correct[:, None])
+    with breaks("train_on", r"expected bool \[4\] or \[4, 3\]"):
+        returning("train_on", lambda b: b.mask).train_on(batch=batch)
+
+
+def test_aggregate():
+    batch = make_batch()
+    weights = returning("aggregate", lambda b: torch.ones_like(b.mask)).aggregate(batch=batch)
+    assert torch.equal(weights, batch.mask)  # whatever a plugin says of masked-out tokens does not count
+    for wrong, match in (
+        (lambda b: b.reward, r"expected weights \[4, 3\], got float64 tensor \[4\]"),
+        (lambda b: b.mask * NAN, "finite"),
+        (lambda b: b.mask.clone().requires_grad_(), "detached"),
+    ):
+        with breaks("aggregate", match):
+            returning("aggregate", wrong).aggregate(batch=batch)
+
+
+def test_policy_loss():
+    batch = ready(make_batch())
+    output = output_of(batch)
+    per_row = returning("policy_loss", lambda b: b.reward[:, None]).policy_loss(batch=batch, output=output)
+    assert per_row.shape == (4, 3)
+    outside = returning("policy_loss", lambda b: torch.where(b.mask > 0, 1.0, NAN).double())
+    assert torch.equal(outside.policy_loss(batch=batch, output=output), batch.mask)
+    for wrong, match in (
+        (lambda b: b.reward, r"expected token losses \[4, 3\] or \[4, 1\], got float64 tensor \[4\]"),
+        (lambda b: b.mask.float(), "of float64, got float32"),
+        (lambda b: b.mask * INF, "finite"),
+    ):
+        with breaks("policy_loss", match):
+            returning("policy_loss", wrong).policy_loss(batch=batch, output=output)
+
+
+def test_loss():
+    batch = ready(make_batch())
+    output = output_of(batch)
+    assert returning("loss", lambda b: b.reward.sum()).loss(batch=batch, output=output) == 2
+    for wrong, match in (
+        (lambda b: b.reward, r"expected a scalar, got float64 tensor \[4\]"),
+        (lambda b: b.reward.sum() * NAN, "expected a finite scalar, got nan"),
+        (lambda b: 3.0, "got float 3.0"),
+    ):
+        with breaks("loss", match):
+            returning("loss", wrong).loss(batch=batch, output=output)
+
+
+def test_regularize():
+    batch = ready(make_batch())
+    output = output_of(batch)
+    scalar = plugin(regularize=lambda self, output: output.logp.sum())
+    terms = method(type("Terms", (), {"regularize": hookimpl(lambda self, output: output.logp)}))
+    found = caller(scalar, terms).regularize(batch=batch, output=output)
+    assert [(label, term.dim()) for label, term in found] == [("probe-me", 0), ("terms", 2)]
+    with breaks("regularize", r"expected a scalar or terms \[4, 3\], got float64 tensor \[4\]"):
+        returning("regularize", lambda b: b.reward).regularize(batch=batch, output=output)
+    with breaks("regularize", "finite"):
+        returning("regularize", lambda b: b.mask * NAN).regularize(batch=batch, output=output)
+
+
+def test_update():
+    hooks = returning("update", {"loss": torch.tensor(1.5), "steps": 2})
+    assert hooks.update(learner=None, batch=make_batch()) == {"loss": 1.5, "steps": 2.0}
+    with breaks("update", "'loss': str 'a'"):
+        returning("update", {"loss": "a"}).update(learner=None, batch=make_batch())
+
+
+def test_end_step():
+    batch = make_batch()
+    assert returning("end_step", None).end_step(batch=batch, metrics={}) == {}
+    other = method(type("Other", (), {"end_step": hookimpl(lambda self, metrics: {"a": metrics["x"], "b": 3})}))
+    hooks = caller(plugin(end_step=lambda self: {"a": 1}), other)
+    assert hooks.end_step(batch=batch, metrics={"x": 2.0}) == {"a": 1.0, "other/a": 2.0, "b": 3.0}
+
+
+# -- wrappers ----------------------------------------------------------------------------------------------------------
+
+
+def named_wrapper(name, factor):
+    def estimate_advantages(self, batch):
+        below = yield
+        return below * factor + 1
+
+    return method(type(name, (), {"estimate_advantages": hookimpl(wrapper=True)(estimate_advantages)}))
+
+
+def test_wrappers_see_a_column_wherever_they_stand_and_further_right_is_further_out():
+    base = plugin(estimate_advantages=lambda self, batch: batch.reward)
+    double, triple = named_wrapper("Double", 2.0), named_wrapper("Triple", 3.0)
+    batch = make_batch([1.0, 0.0])
+    for classes in ((base, double, triple), (double, base, triple), (double, triple, base)):
+        assert caller(*classes).estimate_advantages(batch=batch).tolist() == [[10.0], [4.0]]
+    assert caller(base, triple, double).estimate_advantages(batch=batch).tolist() == [[9.0], [3.0]]
+
+
+def test_a_wrapper_of_an_all_hook_sees_the_list_top_first_and_returns_a_list():
+    seen = []
+
+    def train_on(self, batch):
+        values = yield
+        seen.extend(values)
+        return [*values, batch.mask > 0]
+
+    one = plugin(train_on=lambda self, batch: batch.correct)
+    two = method(type("Two", (), {"train_on": hookimpl(lambda self, batch: ~batch.truncated)}))
+    batch = make_batch()
+    chosen = caller(one, two, wrapper(train_on=train_on)).train_on(batch=batch)
+    assert torch.equal(seen[0], ~batch.truncated)
+    assert torch.equal(seen[1], batch.correct)
+    assert torch.equal(chosen, (batch.mask > 0) & batch.correct[:, None])
+
+
+def test_what_a_wrapper_adds_or_changes_is_checked_and_blamed_on_it():
+    def train_on(self, batch):
+        yield
+        return [batch.mask]
+
+    with pytest.raises(PluginError, match=r"plugin 'wrap-me', hook train_on: expected bool"):
+        caller(wrapper(train_on=train_on)).train_on(batch=make_batch())
+
+    def estimate_advantages(self, batch):
+        return (yield)[1:]
+
+    with pytest.raises(PluginError, match=r"plugin 'wrap-me', hook estimate_advantages: expected advantages \[4\]"):
+        caller(wrapper(estimate_advantages=estimate_advantages)).estimate_advantages(batch=make_batch())
+
+
+def test_a_wrapper_that_returns_none_is_an_error():
+    def forgets(self):
+        yield
+
+    with pytest.raises(PluginError, match="'wrap-me', hook estimate_advantages: the wrapper returned None"):
+        caller(wrapper(estimate_advantages=forgets)).estimate_advantages(batch=make_batch())
+    with pytest.raises(PluginError, match="'wrap-me', hook keep: the wrapper returned None; return the list"):
+        caller(wrapper(keep=forgets)).keep(batch=make_batch())
+    assert caller(wrapper(next_round=forgets)).next_round(batch=make_batch(), round=0) is None
+
+
+def test_a_wrapper_yields_once():
+    def never(self):
+        if False:
+            yield
+
+    def twice(self):
+        yield
+        return (yield)
+
+    with pytest.raises(PluginError, match="'wrap-me', hook keep: the wrapper returned before its `yield`"):
+        caller(wrapper(keep=never)).keep(batch=make_batch())
+    with pytest.raises(PluginError, match="'wrap-me', hook keep: the wrapper yields more than once"):
+        caller(wrapper(keep=twice)).keep(batch=make_batch())
+
+
+def test_a_base_hook_that_returns_none_is_an_error():
+    with breaks("estimate_advantages", "returned None where a value is due; is a `return` missing"):
+        returning("estimate_advantages", None).estimate_advantages(batch=make_batch())
+
+
+def test_identity_wrappers_change_nothing():
+    def same(self):
+        return (yield)
+
+    batch = ready(make_batch())
+    bare, wrapped = caller(plugin(start=lambda self: None)), caller(wrapper(**dict.fromkeys(HOOKS, same)))
+    for hook in ("group_by", "augment", "shape_rewards", "estimate_advantages", "aggregate"):
+        left, right = getattr(bare, hook)(batch=batch), getattr(wrapped, hook)(batch=batch)
+        assert left is right or torch.equal(left, right)
+    output = output_of(batch)
+    assert torch.equal(bare.loss(batch=batch, output=output), wrapped.loss(batch=batch, output=output))
+    assert wrapped.regularize(batch=batch, output=output) == []
+    assert wrapped.train_on(batch=batch) is None
+    wrapped.start(run=None)
+    assert wrapped.end_step(batch=batch, metrics={}) == {}
+
+
+# -- blame -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_exception_names_plugin_hook_and_place():
+    def keep(self, batch):
+        return batch.no_such_field
+
+    with breaks("keep", r"AttributeError: 'Batch' object has no attribute 'no_such_field' .*test_caller\.py:\d+") as caught:
+        caller(plugin(keep=keep)).keep(batch=make_batch())
+    assert isinstance(caught.value.__cause__, AttributeError)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_exception_of_the_base_is_not_blamed_on_the_wrapper():
+    def around(self):
+        return (yield)
+
+    def fails(self, batch):
+        raise ValueError("broken")
+
+    hooks = caller(plugin(estimate_advantages=fails), wrapper(estimate_advantages=around))
+    with breaks("estimate_advantages", "ValueError: broken"):
+        hooks.estimate_advantages(batch=make_batch())
+
+
+def test_an_exception_of_a_wrapper_is_its_own():
+    def before(self):
+        raise ValueError("early")
+        yield
+
+    def after(self):
+        yield
+        raise ValueError("late")
+
+    for function, text in ((before, "early"), (after, "late")):
+        with pytest.raises(PluginError, match=f"'wrap-me', hook estimate_advantages: ValueError: {text}"):
+            caller(wrapper(estimate_advantages=function)).estimate_advantages(batch=make_batch())
+
+
+def test_a_wrapper_may_recover_from_what_lies_below():
+    def rescue(self, batch):
+        try:
+            return (yield)
+        except PluginError:
+            return batch.reward
+
+    def fails(self):
+        raise ValueError("broken")
+
+    hooks = caller(plugin(estimate_advantages=fails), wrapper(estimate_advantages=rescue))
+    assert hooks.estimate_advantages(batch=make_batch([1.0, 0.0])).tolist() == [[1.0], [0.0]]
+
+
+def test_errors_that_a_plugin_raises_itself_are_blamed_once():
+    def policy_loss(self):
+        raise PluginError("needs a reference")
+
+    batch = ready(make_batch())
+    with breaks("policy_loss", "needs a reference") as caught:
+        caller(plugin(policy_loss=policy_loss)).loss(batch=batch, output=output_of(batch))
+    assert str(caught.value).count("hook") == 1
+
+
+def test_errors_of_the_defaults_are_not_blamed_on_a_plugin():
+    def score(rollouts):
+        raise KeyError("task")
+
+    with pytest.raises(KeyError):
+        caller(plugin(start=lambda self: None)).score(
+            rollouts=SimpleNamespace(mask=torch.ones(1, 1)), task=SimpleNamespace(score=score)
+        )
+
+
+def test_extras_may_be_added_never_overwritten():
+    def adds(self, batch):
+        batch.extras["mine"] = batch.reward
+        return batch.reward
+
+    def overwrites(self, batch):
+        batch.extras["theirs"] = batch.reward
+        return batch.reward
+
+    def drops(self, batch):
+        batch.extras["mine"] = batch.reward[1:]
+        return batch.reward
+
+    batch = make_batch(extras={"theirs": torch.zeros(4)})
+    caller(plugin(estimate_advantages=adds)).estimate_advantages(batch=batch)
+    assert set(batch.extras) == {"theirs", "mine"}
+    with breaks("estimate_advantages", "extras to be added, never overwritten"):
+        caller(plugin(estimate_advantages=overwrites)).estimate_advantages(batch=batch)
+    with breaks("estimate_advantages", "the extra 'mine' as a detached tensor with 4 rows"):
+        caller(plugin(estimate_advantages=drops)).estimate_advantages(batch=make_batch())
+
+
+# -- edges, bookkeeping ------------------------------------------------------------------------------------------------
+
+
+def test_empty_rows_and_groups_of_one_are_legal():
+    batch = make_batch([1.0, 0.0, 1.0], group=[0, 1, 2], lengths=[0, 2, 0])
+    hooks = caller(plugin(estimate_advantages=lambda self, batch: torch.where(batch.lengths > 0, batch.reward, NAN)))
+    found = hooks.estimate_advantages(batch=batch)
+    assert found.tolist() == [[0.0], [0.0], [0.0]]  # not finite at rows without a token: nothing there counts
+    assert hooks.aggregate(batch=batch).isfinite().all()
+
+
+def test_state_is_passed_and_told_which_hook_runs():
+    state = SimpleNamespace(hook="outside", seen=[])
+
+    def policy_loss(self, batch, output, state):
+        state.seen.append(state.hook)
+        return -output.logp
+
+    def loss(self, batch, output, hooks, state):
+        before = state.hook
+        total = hooks.policy_loss(batch=batch, output=output).sum()
+        state.seen += [before, state.hook]
+        return total
+
+    batch = ready(make_batch())
+    caller(plugin(policy_loss=policy_loss, loss=loss), state=state).loss(batch=batch, output=output_of(batch))
+    assert state.seen == ["policy_loss", "loss", "loss"]
+    assert state.hook == "outside"
+
+
+def test_time_is_counted_once_where_hooks_nest():
+    import time
+
+    def policy_loss(self, output):
+        time.sleep(0.02)
+        return -output.logp
+
+    batch = ready(make_batch())
+    hooks = caller(plugin(policy_loss=policy_loss))
+    hooks.loss(batch=batch, output=output_of(batch))
+    assert hooks.seconds["policy_loss"] >= 0.02
+    assert hooks.seconds["loss"] < 0.02
+    assert hooks.calls == {"loss": 1, "policy_loss": 1}
+    assert ("probe-me", "policy_loss") in hooks.called
+    assert hooks.current is None
+
+
+def test_a_call_costs_microseconds():
+    """All hooks with their checks must stay below 3 % of a step of half a second."""
+    import time
+
+    rows, tokens = 256, 40
+    batch = ready(make_batch(torch.rand(rows).tolist(), lengths=[tokens] * rows, dtype=torch.float32))
+    hooks = caller(plugin(start=lambda self: None))
+    quarter = batch[slice(0, 64)]
+    output = output_of(quarter)
+
+    def step():
+        began = time.perf_counter()
+        for hook in ("group_by", "keep", "augment", "shape_rewards", "estimate_advantages", "train_on"):
+            getattr(hooks, hook)(batch=batch)
+        for _ in range(4):
+            hooks.aggregate(batch=quarter)
+            hooks.loss(batch=quarter, output=output)
+            hooks.regularize(batch=quarter, output=output)
+        return time.perf_counter() - began
+
+    assert min(step() for _ in range(20)) < 0.015

@@ -1,0 +1,157 @@
+"""Every way in which pluggy would silently ignore or misorder an implementation is refused, by name."""
+
+import pluggy
+import pytest
+
+from harness import PluginError, hookimpl, method
+
+
+def refused(match):
+    return pytest.raises(PluginError, match=match)
+
+
+@pytest.mark.parametrize("option", ["tryfirst", "trylast", "hookwrapper", "specname"])
+def test_pluggys_other_options_are_refused(option):
+    with refused(rf"Bad\.keep.*not {option}"):
+
+        class Bad:
+            @hookimpl(**{option: True})
+            def keep(self, batch):
+                return batch.kept
+
+
+@pytest.mark.parametrize("option", ["tryfirst", "trylast", "hookwrapper"])
+def test_they_are_refused_from_pluggys_own_marker_too(option):
+    def keep(self, batch):
+        yield
+
+    with refused(rf"Bad\.keep: hookimpl\({option}"):
+        method(type("Bad", (), {"keep": pluggy.HookimplMarker("harness")(keep, **{option: True})}))
+
+
+def test_a_specname_from_pluggys_own_marker_is_refused():
+    def keep(self, batch):
+        return batch.kept
+
+    with refused("specname"):
+        method(type("Bad", (), {"keep": pluggy.HookimplMarker("harness")(keep, specname="keep")}))
+
+
+def test_keyword_only_arguments_are_refused():
+    with refused(r"Bad\.keep: argument 'state' must be positional"):
+
+        @method
+        class Bad:
+            @hookimpl
+            def keep(self, batch, *, state):
+                return batch.kept
+
+
+def test_variadic_arguments_are_refused():
+    with refused(r"Bad\.keep: argument 'rest' must be positional"):
+
+        @method
+        class Bad:
+            @hookimpl
+            def keep(self, *rest):
+                return rest
+
+
+def test_defaulted_arguments_are_refused():
+    with refused(r"Bad\.keep: argument 'state' must not have a default"):
+
+        @method
+        class Bad:
+            @hookimpl
+            def keep(self, batch, state=None):
+                return batch.kept
+
+
+def test_an_argument_that_the_hook_lacks_is_refused_with_the_nearest():
+    with refused(r"Bad\.keep: the hook has no argument 'bacth'\. Did you mean 'batch'\?"):
+
+        @method
+        class Bad:
+            @hookimpl
+            def keep(self, bacth):
+                return bacth.kept
+
+
+def test_an_undecorated_method_named_like_a_hook_is_refused():
+    with refused(r"Bad\.keep is named like a hook but not decorated"):
+
+        @method
+        class Bad:
+            def keep(self, batch):
+                return batch.kept
+
+
+def test_an_undecorated_override_of_an_inherited_implementation_is_refused():
+    @method
+    class Parent:
+        @hookimpl
+        def keep(self, batch):
+            return batch.kept
+
+    with refused(r"Child\.keep is named like a hook but not decorated"):
+
+        @method
+        class Child(Parent):
+            def keep(self, batch):
+                return batch.kept
+
+
+def test_a_field_named_like_a_hook_is_refused():
+    with refused(r"Bad\.keep is named like a hook"):
+
+        @method
+        class Bad:
+            keep: float = 0.5
+
+
+def test_a_misspelt_hook_is_refused_with_the_nearest():
+    with refused(r"Bad\.estimate_advantage is decorated.*Did you mean 'estimate_advantages'\?"):
+
+        @method
+        class Bad:
+            @hookimpl
+            def estimate_advantage(self, batch):
+                return batch.reward
+
+
+def test_a_marker_of_another_project_is_refused():
+    def keep(self, batch):
+        return batch.kept
+
+    with refused(r"Bad\.keep carries the hook marker of 'pytest'"):
+        method(type("Bad", (), {"keep": pluggy.HookimplMarker("pytest")(keep)}))
+
+
+def test_a_wrapper_that_does_not_yield_is_refused():
+    with refused(r"Bad\.keep: a wrapper needs one `yield`"):
+
+        @method
+        class Bad:
+            @hookimpl(wrapper=True)
+            def keep(self, batch):
+                return batch.kept
+
+
+def test_a_plain_implementation_that_yields_is_refused():
+    with refused(r"Bad\.keep yields, so it must be a wrapper"):
+
+        @method
+        class Bad:
+            @hookimpl
+            def keep(self, batch):
+                return (yield)
+
+
+def test_async_and_static_implementations_are_refused():
+    async def later(self, batch):
+        return batch.kept
+
+    with refused("not async"):
+        method(type("Bad", (), {"keep": hookimpl(later)}))
+    with refused(r"Bad\.keep must be an ordinary method"):
+        method(type("Bad", (), {"keep": staticmethod(hookimpl(lambda batch: batch.kept))}))
