@@ -149,6 +149,7 @@ class _Runner:
             "stack": trial.stack.canonical,
             "spec": spec,
             "clips": trial.stack.clips,
+            "experimental": trial.stack.experimental,
             "digests": digests,
             "trial_key": key,
             "semantics": TRAINING_SEMANTICS,
