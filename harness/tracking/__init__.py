@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.tracking.links import deep_link
 from harness.tracking.store import default_uri, prepare_store
 from harness.tracking.sync import Synced, sync, sync_trials
+from harness.tracking.view import deep_link, plain_link
 
-__all__ = ["Synced", "deep_link", "default_uri", "prepare_store", "sync", "sync_trials"]
+__all__ = ["Synced", "deep_link", "default_uri", "plain_link", "prepare_store", "sync", "sync_trials"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from harness.leaderboard import Board
 from harness.leaderboard.formats import as_markdown
-from harness.tracking.links import deep_link, run_link
 from harness.tracking.store import artifact_root
+from harness.tracking.view import VIEW_TAG, deep_link, run_link, saved_view
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,7 +32,7 @@ def ensure_experiment(store: MlflowClient, uri: str, suite: str, rules: int) -> 
     """The experiment's id; made, or brought back from the bin, with its tags."""
     name = experiment_name(suite, rules)
     found = store.get_experiment_by_name(name)
-    tags = {**TAGS, "suite": suite, "rules": str(rules)}
+    tags = {**TAGS, VIEW_TAG: saved_view(), "suite": suite, "rules": str(rules)}
     if found is None:
         root = artifact_root(uri)
         place = f"{root}/{suite}-rules-{rules}" if root else None

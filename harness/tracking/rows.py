@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.leaderboard import Board, Row, Trial
-from harness.leaderboard.columns import number, points, title
+from harness.leaderboard.columns import number, title
 from harness.leaderboard.formats import finite, record
+from harness.leaderboard.statistics import Interval
 from harness.tracking.names import encode
 from harness.tracking.points import Point, trial_points
 
@@ -19,6 +20,7 @@ __all__ = ["STATUS", "MlflowRow", "method_row", "seed_row"]
 
 STATUS = {"done": "FINISHED", "failed": "FAILED", "diverged": "FAILED", "timeout": "FAILED", "interrupted": "KILLED"}
 MOST_PARAMS = 40
+DIGITS = 4  # of what MLflow's table shows; the tag `record` has all of them
 LONGEST_TAG = 5000
 CONTENT = ("evaluations.jsonl", "metrics.jsonl", "result.json", "ledger.json")
 SECTIONS = ("policy", "sampling", "sampler", "learner", "optimizer", "budget", "evaluation")
@@ -98,7 +100,7 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         "delta_low": interval.low if interval else 0.0 if row.role == "baseline" else math.nan,
         "delta_high": interval.high if interval else 0.0 if row.role == "baseline" else math.nan,
         "p": found.p_holm if found else math.nan, "p_better": found.p_better if found else math.nan,
-        "area": row.area, "waste": row.cost.waste if row.cost else math.nan,
+        "area": row.area, "waste": row.cost.waste if row.cost else math.nan, "extra": row.cost.extra if row.cost else math.nan,
         "seconds": row.cost.seconds if row.cost else math.nan,
         "failures": float(row.cost.failed) if row.cost else math.nan,
         **({encode(f"task/{task}"): value for task, value in row.tasks.items()} if len(row.tasks) > 1 else {}),
@@ -108,16 +110,23 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         "suite": board.suite, "rules": str(board.rules), "metric": title(board), "baseline": board.baseline,
         "rank": f"{place:03d}", "seeds": str(row.n) if row.n == row.expected else f"{row.n} of {row.expected}",
         "verdict": (found.verdict if found else "") or ("provisional" if board.provisional else "-"),
-        "score interval": points(board, row.score),
-        "delta interval": points(board, interval, sign=True) if interval else number(0.0),
+        "score interval": ends(row.score),
+        "delta interval": ends(interval, sign=True) if interval else "",
         "record": json.dumps(finite(record(board, row)), ensure_ascii=False),
         "mlflow.runColor": colour,
     }  # fmt: skip
     for mark in ("inert", "experimental"):
         if getattr(row, mark):
             tags[mark] = "yes"
-    numbers = [Point(key, value, 0) for key, value in values.items() if math.isfinite(value)]
+    numbers = [Point(key, round(value, DIGITS), 0) for key, value in values.items() if math.isfinite(value)]
     return MlflowRow(f"method:{row.method}", row.method, "FINISHED", short(tags), numbers)
+
+
+def ends(interval: Interval, *, sign: bool = False) -> str:
+    """'[0.430, 0.508]', in the unit of the metric beside it."""
+    if math.isnan(interval.low):
+        return ""
+    return f"[{number(interval.low, 3, sign=sign)}, {number(interval.high, 3, sign=sign)}]"
 
 
 def short(tags: dict[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ from harness.leaderboard import Board, Trial
 from harness.leaderboard.colours import colours
 from harness.leaderboard.export import export
 from harness.tracking.experiment import ensure_experiment, write_note
-from harness.tracking.links import deep_link
 from harness.tracking.rows import MlflowRow, method_row, seed_row
 from harness.tracking.store import client, exclusively, prepare_store, reachable
+from harness.tracking.view import deep_link
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Synced", "sync", "sync_trials"]
 
-BATCH = 1000  # metrics in a request
+BATCH = 1000  # entries that a request may hold
+ROOM = 800  # metrics of a row's last request, which also holds its tags and params
 
 
 @dataclass
@@ -57,7 +58,7 @@ def sync(board: Board, directory: Path, uri: str, *, live: bool = False) -> Sync
         colour = colours(board.matrix.methods)
         rows = [seed_row(trial, live=live) for trial in trials]
         methods = [method_row(board, row, i, colour.get(row.method, "#777777")) for i, row in enumerate(board.rows, 1)]
-        for row in [*rows, *methods]:
+        for row in [*rows, *reversed(methods)]:  # MLflow lists equal rows by age, youngest first
             put(store, done, row, known.pop(row.key, None))
         write_board(store, done, board, known.pop("board", None))
         for key, stale in known.items():
@@ -116,10 +117,11 @@ def put(store: MlflowClient, done: Synced, row: MlflowRow, known: Run | None) ->
             done.experiment_id, start_time=now(), tags={"trial_key": row.key, "row": row.tags["row"]}, run_name=row.name
         )
         done.created += 1
-        log_params(store, known.info.run_id, row.params)
+        new = True
     else:
         done.updated += 1
-    write(store, known, row, content)
+        new = False
+    write(store, known, row, content, new=new)
     done.runs[row.key] = known.info.run_id
     return str(known.info.run_id)
 
@@ -129,39 +131,28 @@ def now() -> int:
     return int(time.time() * 1000)
 
 
-def log_params(store: MlflowClient, run_id: str, params: dict[str, str]) -> None:
-    """Params are write-once: only a new run gets them."""
-    from mlflow.entities import Param
-
-    if params:
-        store.log_batch(run_id, params=[Param(key, value) for key, value in params.items()])
-
-
-def write(store: MlflowClient, run: Run, row: MlflowRow, content: str) -> None:
+def write(store: MlflowClient, run: Run, row: MlflowRow, content: str, *, new: bool) -> None:
     """Metrics, tags, files, status; the tag `content` last, so that a server that dies half-way is caught up later.
 
-    Timestamps follow from the run's start and the step: sending a point again changes nothing.
+    Timestamps follow from the run's start and the step, so sending a point again changes nothing. Params are
+    write-once: only a new run gets them.
     """
-    from mlflow.entities import Metric, RunTag
+    from mlflow.entities import Metric, Param, RunTag
 
     run_id, start = run.info.run_id, run.info.start_time
     metrics = [Metric(point.key, point.value, start + point.step, point.step) for point in row.points]
-    for chunk in chunks(metrics):
-        store.log_batch(run_id, metrics=chunk)
+    tags = [RunTag(key, value) for key, value in {**row.tags, "content": content}.items()]
     for path in row.files:
         store.log_artifact(run_id, str(path))
-    tags = [RunTag(key, value) for key, value in {**row.tags, "content": content}.items()]
-    store.log_batch(run_id, tags=tags)
+    while len(metrics) > ROOM:
+        store.log_batch(run_id, metrics=metrics[:BATCH])
+        metrics = metrics[BATCH:]
+    params = [Param(key, value) for key, value in row.params.items()] if new else []
+    store.log_batch(run_id, metrics=metrics, params=params, tags=tags)
     if row.status == "RUNNING":
         store.update_run(run_id, status="RUNNING")
     else:
         store.set_terminated(run_id, row.status)
-
-
-def chunks(metrics: list) -> Iterable[list]:
-    """Requests of a size that MLflow takes."""
-    for start in range(0, len(metrics), BATCH):
-        yield metrics[start : start + BATCH]
 
 
 def write_board(store: MlflowClient, done: Synced, board: Board, known: Run | None) -> None:

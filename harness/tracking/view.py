@@ -1,0 +1,53 @@
+"""The saved view that opens MLflow's runs table as the board: method rows, sorted, with the columns that matter.
+
+MLflow's pages keep such a view as an experiment tag: a JSON envelope around the state that its own "Views" menu saves.
+A version that does not understand it falls back to the plain table, where `plain_link` still filters and sorts.
+"""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+__all__ = ["ORDER", "VIEW", "VIEW_TAG", "deep_link", "plain_link", "run_link", "saved_view"]
+
+ORDER = "delta_low"  # the board's order: the lower end of the difference to the baseline
+VIEW = "leaderboard"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+ONLY_METHODS = "tags.row = 'method'"
+CREATED = 1_700_000_000_000  # any fixed moment: MLflow wants one, and a constant leaves the tag unchanged
+WIDTHS = {  # column -> pixels
+    "metrics.`score`": 70, "tags.`score interval`": 105, "metrics.`delta`": 75, "tags.`delta interval`": 125,
+    "tags.`verdict`": 90, "tags.`seeds`": 60, "metrics.`waste`": 70, "metrics.`extra`": 70, "metrics.`seconds`": 85,
+    "metrics.`failures`": 80,
+}  # fmt: skip
+
+
+def saved_view() -> str:
+    """The envelope for the tag VIEW_TAG."""
+    state = {
+        "searchFilter": ONLY_METHODS, "orderByKey": f"metrics.`{ORDER}`", "orderByAsc": False,
+        "selectedColumns": list(WIDTHS), "columnOrder": list(WIDTHS), "columnWidths": WIDTHS,
+    }  # fmt: skip
+    return json.dumps({"name": "Leaderboard", "createdAt": CREATED, "updatedAt": CREATED, "state": json.dumps(state)})
+
+
+def deep_link(experiment_id: str, server: str = "") -> str:
+    """The board in MLflow's pages: model training rather than GenAI, with the saved view."""
+    return f"{runs_page(experiment_id, server)}&viewStateShareKey={VIEW}"
+
+
+def plain_link(experiment_id: str, server: str = "", order: str = ORDER) -> str:
+    """The runs table with method rows only, sorted as the board is; its columns are MLflow's own choice."""
+    rows, key = quote(ONLY_METHODS, safe=""), quote(f"metrics.`{order}`", safe="")
+    return f"{runs_page(experiment_id, server)}&searchFilter={rows}&orderByKey={key}&orderByAsc=false"
+
+
+def runs_page(experiment_id: str, server: str) -> str:
+    """The runs of an experiment."""
+    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+
+
+def run_link(experiment_id: str, run_id: str, server: str = "") -> str:
+    """The page of a run."""
+    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"
