@@ -86,13 +86,13 @@ def make_row(scores: Matrix, method: str, reference: str) -> Row:
     index, trials = scores.row(method), scores.of(method)
     ended = ~np.isnan(scores.scores[index])
     plugins = [plugin for trial in trials for plugin in trial.plugins]
-    share = clip_share(trials) if any(plugin.get("clips") for plugin in plugins) else math.nan
+    share = clip_share(trials) if any(trial.record.get("clips") for trial in trials) else math.nan
     return Row(
         method=method, role="baseline" if method == reference else role_of(method), expected=len(scores.seeds),
         scores=scores.scores[index], score=statistics.t_interval(scores.scores[index]),
         tasks=task_means(scores, scores.final[index][ended]), difference=None,
         area=statistics.t_interval(scores.areas[index]).mean, cost=cost(trials), inert=share == 0.0,
-        experimental=any(plugin.get("experimental") for plugin in plugins),
+        experimental=any(trial.record.get("experimental") for trial in trials),
         versions=tuple(sorted({version(plugin) for plugin in plugins} - {""})),
     )  # fmt: skip
 

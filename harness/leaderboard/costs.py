@@ -73,7 +73,7 @@ def mean(values: Iterable[float]) -> float:
 def limit(trial: Trial) -> float:
     """The budget of a trial in the suite's currency."""
     budget = numbers(trial.config.get("budget", {}))
-    return next(iter(budget.values()), math.nan)
+    return next(iter(budget.values()), math.nan)  # the other currencies are null
 
 
 def spent(trial: Trial) -> float:

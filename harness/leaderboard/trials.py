@@ -54,19 +54,17 @@ class Trial:
     @property
     def config(self) -> dict[str, Any]:
         """The resolved settings of the trial."""
-        return dict(self.record.get("config", self.record))
+        return dict(self.record.get("config", {}))
 
     @property
     def key(self) -> str:
         """What names this trial everywhere: a hash of all that may change its numbers."""
-        return str(self.record.get("trial_key") or self.record.get("key") or f"{self.method}#{self.seed}")
+        return str(self.record.get("trial_key") or f"{self.method} seed {self.seed}")
 
     @property
     def plugins(self) -> list[dict[str, Any]]:
         """The stack's plugins as recorded: name, parameters, source digest, distribution and version."""
-        spec = self.record.get("spec") or self.record.get("stack_spec") or {}
-        entries = spec.get("plugins", []) if isinstance(spec, dict) else spec
-        return [entry for entry in entries if isinstance(entry, dict)]
+        return list(self.record.get("spec", {}).get("plugins", []))
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -80,8 +78,8 @@ class Trial:
 
     @property
     def status(self) -> str:
-        """done, failed, diverged, timeout, interrupted, or unfinished while there is no result."""
-        return str(self.result.get("status", "unfinished"))
+        """done, failed, diverged, timeout, interrupted; running or unfinished while there is no result."""
+        return str(self.result.get("status") or read_json(self.path / "status.json").get("status") or "unfinished")
 
     @property
     def ended(self) -> bool:
@@ -118,13 +116,9 @@ class Trial:
 
 def step_seconds(record: dict[str, Any]) -> float:
     """Seconds of one step of timing.jsonl: its total if it has one, else the sum over its stages."""
-    for name in ("total", "step_seconds"):
-        if isinstance(record.get(name), (int, float)):
-            return float(record[name])
-    stages = record.get("stages", record.get("seconds", {}))
-    if isinstance(stages, (int, float)):
-        return float(stages)
-    return float(sum(value for name, value in stages.items() if name != "evaluate" and isinstance(value, (int, float))))
+    if isinstance(record.get("total"), (int, float)):
+        return float(record["total"])
+    return float(sum(value for value in record.get("stages", {}).values() if isinstance(value, (int, float))))
 
 
 def read_trials(directory: Path) -> list[Trial]:
@@ -136,13 +130,12 @@ def read_trials(directory: Path) -> list[Trial]:
         raise UsageError(f"no runs at {directory}: run the suite first, or give --out the directory of its runs")
     trials = []
     files = [*directory.glob("*/config.json"), *directory.glob("*/seed-*/config.json")]
-    for path in sorted(file.parent for file in files):
-        record = read_json(path / "config.json")
-        if not record:
-            continue
-        config = record.get("config", record)
-        method = str(record.get("stack") or record.get("canonical") or config["method"])
-        trials.append(Trial(path, method, int(config.get("seed", 0)), record))
+    for file in sorted(files):
+        record = read_json(file)
+        config = record.get("config")
+        if isinstance(config, dict) and "method" in config:
+            method = str(record.get("stack") or config["method"])
+            trials.append(Trial(file.parent, method, int(config.get("seed", 0)), record))
     if not trials:
         raise UsageError(f"no trials in {directory}: run the suite first")
     return sorted(trials, key=lambda trial: (trial.method, trial.seed))

@@ -74,8 +74,10 @@ def cost_points(trial: Trial) -> Iterable[Point]:
 
 
 def training_points(trial: Trial) -> Iterable[Point]:
-    """train/...: the metrics of every step."""
-    for record in trial.metrics:
+    """train/...: the metrics of every step; under a budget of seconds, whose steps hold no progress, evenly spread."""
+    reached = float(trial.evaluations[-1].get("progress", 1.0)) if trial.evaluations else 1.0
+    for place, given in enumerate(trial.metrics, start=1):
+        record = {"progress": reached * place / len(trial.metrics), **given}
         for name, value in numeric(record):
             if name not in NOT_CURVES:
                 yield Point(encode(f"train/{name}"), value, budget_step(record))

@@ -72,6 +72,8 @@ def provenance(trial: Trial) -> dict[str, Any]:
     """Versions, commit, processor and threads as flat tags."""
     flat: dict[str, Any] = {}
     for name, value in trial.provenance.items():
+        if name == "host":  # a store may be shared: whose machine it was is nobody's business
+            continue
         if isinstance(value, dict):
             flat |= {f"{name}.{part}": item for part, item in value.items() if isinstance(item, (str, int, float))}
         elif isinstance(value, (str, int, float)):
@@ -94,17 +96,18 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
     """A method over its seeds: the few numbers of the board, so that MLflow's own table is the board."""
     found = row.difference
     interval = found.interval if found else None
-    values = {
-        "score": row.score.mean, "score_low": row.score.low, "score_high": row.score.high,
-        "delta": interval.mean if interval else 0.0 if row.role == "baseline" else math.nan,
-        "delta_low": interval.low if interval else 0.0 if row.role == "baseline" else math.nan,
-        "delta_high": interval.high if interval else 0.0 if row.role == "baseline" else math.nan,
-        "p": found.p_holm if found else math.nan, "p_better": found.p_better if found else math.nan,
-        "area": row.area, "waste": row.cost.waste if row.cost else math.nan, "extra": row.cost.extra if row.cost else math.nan,
-        "seconds": row.cost.seconds if row.cost else math.nan,
-        "failures": float(row.cost.failed) if row.cost else math.nan,
+    numbers = {
+        "score": row.score.mean, "score_low": row.score.low, "score_high": row.score.high, "area": row.area,
         **({encode(f"task/{task}"): value for task, value in row.tasks.items()} if len(row.tasks) > 1 else {}),
     }  # fmt: skip
+    if row.role == "baseline":
+        numbers |= {"delta": 0.0, "delta_low": 0.0, "delta_high": 0.0}
+    if found is not None and interval is not None:
+        numbers |= {"delta": interval.mean, "delta_low": interval.low, "delta_high": interval.high}
+        numbers |= {"p": found.p_holm, "p_better": found.p_better}
+    if row.cost is not None:
+        numbers |= {name: float(getattr(row.cost, name)) for name in ("waste", "extra", "seconds")}
+        numbers["failures"] = float(row.cost.failed)
     tags = {
         "row": "method", "trial_key": f"method:{row.method}", "method": row.method, "role": row.role,
         "suite": board.suite, "rules": str(board.rules), "metric": title(board), "baseline": board.baseline,
@@ -118,8 +121,8 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
     for mark in ("inert", "experimental"):
         if getattr(row, mark):
             tags[mark] = "yes"
-    numbers = [Point(key, round(value, DIGITS), 0) for key, value in values.items() if math.isfinite(value)]
-    return MlflowRow(f"method:{row.method}", row.method, "FINISHED", short(tags), numbers)
+    logged = [Point(key, round(value, DIGITS), 0) for key, value in numbers.items() if math.isfinite(value)]
+    return MlflowRow(tags["trial_key"], row.method, "FINISHED", short(tags), logged)
 
 
 def ends(interval: Interval, *, sign: bool = False) -> str:

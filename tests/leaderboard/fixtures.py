@@ -12,7 +12,12 @@ import numpy as np
 TASKS = ("math", "code")
 BUDGET = 1_200_000.0
 GRPO = "grpo(beta=0)"
-PROVENANCE = {"versions": {"torch": "2.13.0", "harness": "0.1.0"}, "commit": "abc", "cpu": "model A", "threads": 1}
+PROVENANCE = {
+    "packages": {"torch": "2.13.0", "policy-harness": "0.1.0"},
+    "commit": "abc",
+    "cpu": "model A",
+    "threads": 1,
+}
 
 
 def write_trial(
@@ -36,16 +41,19 @@ def write_trial(
     curves = dict(curve) if isinstance(curve, Mapping) else {task: list(curve) for task in TASKS}
     length = len(next(iter(curves.values())))
     shares = list(progress) if progress is not None else np.linspace(0, 1, max(length, 2))[:length].tolist()
-    directory = root / f"{method}-{seed}".replace("(", "_").replace(")", "_").replace("=", "_")
+    directory = root / "".join(c if c.isalnum() or c in "+-" else "_" for c in method) / f"seed-{seed}"
     directory.mkdir(parents=True, exist_ok=True)
     names = [part.split("(")[0] for part in method.split("+")]
     write_json(directory / "config.json", {
-        "config": {"suite": "tiny", "rules": rules, "method": method, "seed": seed, "budget": {"compute": BUDGET}},
+        "config": {"suite": "tiny", "rules": rules, "method": method, "seed": seed,
+                   "budget": {"compute": BUDGET, "seconds": None}},
         "stack": method,
         "spec": {"plugins": [
-            {"name": name, "params": {}, "source": "00", "distribution": "policy-harness", "version": "0.1.0",
-             "clips": clips, "experimental": experimental} for name in names
+            {"label": name, "name": name, "params": {}, "digest": "00", "distribution": "policy-harness",
+             "version": "0.1.0"} for name in names
         ]},
+        "clips": clips,
+        "experimental": experimental,
         "trial_key": f"key-{method}-{seed}-{rules}",
         "provenance": dict(provenance),
     })  # fmt: skip
@@ -63,7 +71,10 @@ def write_trial(
     ])  # fmt: skip
     write_lines(
         directory / "timing.jsonl",
-        [{"step": step, "seconds": {"generate": 0.6, "update": 0.4}} for step in range(int(steps * reached))],
+        [
+            {"step": step, "total": 1.0, "stages": {"rounds": 0.6, "update": 0.4}}
+            for step in range(int(steps * reached))
+        ],
     )
     write_json(directory / "ledger.json", {
         "currency": "compute", "limit": BUDGET, "spent": reached * BUDGET,
@@ -73,7 +84,7 @@ def write_trial(
     if length:
         write_lines(directory / "items.jsonl", [
             {"task": task, "key": f"{task}-{item}", "greedy": item % 3 == seed % 3, "samples": 4,
-             "correct_samples": int(round(4 * values[-1]))} for task, values in curves.items() for item in range(6)
+             "correct_samples": round(4 * values[-1])} for task, values in curves.items() for item in range(6)
         ])  # fmt: skip
     if status is not None:
         error = "loss is not finite at step 7" if status != "done" else None
