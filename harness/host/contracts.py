@@ -3,85 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from harness.batch import Batch
+from harness.errors import UsageError
+from harness.host.shapes import Breach, describe, detached, finite, floats, mapping, tensor
 from harness.host.trained import Trained
 
-__all__ = ["CHECKS", "NONE_ALLOWED", "Breach", "check_extras", "describe"]
+__all__ = ["CHECKS", "NONE_ALLOWED", "check_extras"]
 
 Arguments = Mapping[str, Any]
 
 NONE_ALLOWED = frozenset({"start", "next_round", "end_step"})
-
-
-class Breach(Exception):  # noqa: N818 - not an error of its own: the caller turns it into one that names the plugin
-    """A value that breaks a contract: what was expected and what came."""
-
-    def __init__(self, expected: str, actual: str) -> None:
-        super().__init__(f"expected {expected}, got {actual}")
-
-
-def describe(value: Any) -> str:
-    """`float32 tensor [3, 4]`, `dict`, `None`, ..."""
-    if isinstance(value, Tensor):
-        where = "" if value.device.type == "cpu" else f" on {value.device}"
-        grad = " that carries gradients" if value.requires_grad else ""
-        return f"{str(value.dtype).removeprefix('torch.')} tensor {list(value.shape)}{where}{grad}"
-    if value is None:
-        return "None"
-    if isinstance(value, str | int | float | bool):
-        return f"{type(value).__name__} {value!r}"
-    return f"{type(value).__name__} of length {len(value)}" if isinstance(value, Sequence) else type(value).__name__
-
-
-# -- building blocks -------------------------------------------------------------------------------------------------
-
-
-def _tensor(value: Any, expected: str, shapes: Iterable[Sequence[int]], device: torch.device) -> Tensor:
-    if not isinstance(value, Tensor) or tuple(value.shape) not in {tuple(shape) for shape in shapes}:
-        raise Breach(expected, describe(value))
-    if value.device != device:
-        raise Breach(f"{expected} on {device}", describe(value) + (" on cpu" if value.device.type == "cpu" else ""))
-    return value
-
-
-def _floats(value: Tensor, expected: str, mask: Tensor, *others: torch.dtype) -> Tensor:
-    """The tensor in the dtype of the mask, which is that of the log-probabilities."""
-    if value.dtype == mask.dtype:
-        return value
-    if value.dtype in others:
-        return value.to(mask.dtype)
-    raise Breach(f"{expected} of {str(mask.dtype).removeprefix('torch.')}", describe(value))
-
-
-def _detached(value: Tensor, expected: str) -> Tensor:
-    if value.requires_grad:
-        raise Breach(f"{expected}, detached", describe(value))
-    return value
-
-
-def _finite(value: Tensor, mask: Tensor, expected: str) -> Tensor:
-    """The tensor [N, 1] or [N, T], 0 in place of what is not finite at masked-out places; one reduction if all is."""
-    if math.isfinite(value.detach().sum()):
-        return value
-    counts = mask > 0 if value.shape == mask.shape else (mask > 0).any(-1, keepdim=True)
-    bad = ~value.detach().isfinite() & counts
-    if bad.any():
-        row, column = bad.nonzero()[0].tolist()
-        place = f"row {row}" if value.shape[1] == 1 != mask.shape[1] else f"row {row}, token {column}"
-        raise Breach(f"{expected}, finite where the mask is 1", f"{float(value.detach()[row, column])} at {place}")
-    return torch.where(counts, value, torch.zeros_like(value))
-
-
-def _mapping(value: Any, expected: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise Breach(expected, describe(value))
-    return value
 
 
 def _same_rows(value: Any, batch: Batch, expected: str) -> Batch:
@@ -92,9 +29,6 @@ def _same_rows(value: Any, batch: Batch, expected: str) -> Batch:
     return value
 
 
-# -- one check a hook ------------------------------------------------------------------------------------------------
-
-
 def _start(value: Any, _: Arguments) -> Any:
     if value is not None:
         raise Breach("None (set attributes on self)", describe(value))
@@ -102,19 +36,23 @@ def _start(value: Any, _: Arguments) -> Any:
 
 
 def _build(value: Any, _: Arguments) -> Any:
-    for name, module in _mapping(value, "{name: module or Trained(module)}").items():
+    for name, module in mapping(value, "{name: module or Trained(module)}").items():
         if not isinstance(module.module if isinstance(module, Trained) else module, nn.Module):
             raise Breach("{name: module or Trained(module)}", f"{name!r}: {describe(module)}")
     return value
 
 
-def _select_prompts(value: Any, _: Arguments) -> Any:
-    expected = "a non-empty list of prompt keys"
-    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+def _select_prompts(value: Any, arguments: Arguments) -> Any:
+    expected = "a list of prompt keys"
+    if isinstance(value, str) or not isinstance(value, Sequence):
         raise Breach(expected, describe(value))
-    wrong = next((key for key in value if not isinstance(key, str)), None)
-    if wrong is not None:
-        raise Breach(expected, f"the element {describe(wrong)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise Breach(expected, f"the element {describe(key)}")
+        try:
+            arguments["pool"].problem(key)
+        except UsageError as error:
+            raise Breach(f"{expected} of the pool", str(error)) from None
     return value
 
 
@@ -138,12 +76,12 @@ def _score(value: Any, arguments: Arguments) -> Any:
     mask: Tensor = arguments["rollouts"].mask
     rows, tokens = mask.shape
     checked = {}
-    for name, column in _mapping(value, "{name: tensor [N] or [N, T]}").items():
+    for name, column in mapping(value, "{name: tensor [N] or [N, T]}").items():
         expected = f"the column {name!r} as float [{rows}] or [{rows}, {tokens}]"
-        column = _tensor(column, expected, ([rows], [rows, tokens]), mask.device)  # noqa: PLW2901
+        column = tensor(column, expected, ([rows], [rows, tokens]), mask.device)  # noqa: PLW2901
         if column.is_complex() or column.requires_grad:
             raise Breach(f"{expected}, detached", describe(column))
-        column = column.to(mask.dtype)  # noqa: PLW2901
+        column = column if column.is_floating_point() else column.float()  # noqa: PLW2901
         if column.isinf().any():
             raise Breach(f"{expected}, finite or NaN (does not apply)", "an infinite value")
         checked[name] = column
@@ -154,7 +92,7 @@ def _group_by(value: Any, arguments: Arguments) -> Any:
     batch: Batch = arguments["batch"]
     expected = f"integer keys [{len(batch)}] or [{len(batch)}, C]"
     shape = [len(batch), value.shape[1]] if isinstance(value, Tensor) and value.dim() == 2 else [len(batch)]
-    value = _tensor(value, expected, [shape], batch.device)
+    value = tensor(value, expected, [shape], batch.device)
     if value.is_floating_point() or value.is_complex():
         raise Breach(expected, describe(value))
     return value.long()
@@ -165,7 +103,7 @@ def _choice(*, per_token: bool) -> Callable[[Any, Arguments], Any]:
         batch: Batch = arguments["batch"]
         shapes = [[len(batch)], [len(batch), batch.tokens]] if per_token else [[len(batch)]]
         expected = "bool " + " or ".join(map(str, shapes))
-        value = _tensor(value, expected, shapes, batch.device)
+        value = tensor(value, expected, shapes, batch.device)
         if value.dtype != torch.bool:
             raise Breach(expected, describe(value))
         return value
@@ -188,11 +126,11 @@ def _augment(value: Any, _: Arguments) -> Any:
 
 def check_extras(batch: Batch, before: Mapping[str, Any]) -> dict[str, Any]:
     """The extras of a batch after a hook: tensors may have been added, none replaced or removed."""
-    for name, tensor in batch.extras.items():
+    for name, extra in batch.extras.items():
         if name not in before:
-            _extra(name, tensor, batch)
-    for name, tensor in before.items():
-        if batch.extras.get(name) is not tensor:
+            _extra(name, extra, batch)
+    for name, extra in before.items():
+        if batch.extras.get(name) is not extra:
             raise Breach("extras to be added, never overwritten", f"another batch.extras[{name!r}]")
     return dict(batch.extras)
 
@@ -204,8 +142,8 @@ def _extra(name: str, tensor: Any, batch: Batch) -> None:
 
 def _annotate(value: Any, arguments: Arguments) -> Any:
     batch: Batch = arguments["batch"]
-    for name, tensor in _mapping(value, "{name: tensor}").items():
-        _extra(name, tensor, batch)
+    for name, extra in mapping(value, "{name: tensor}").items():
+        _extra(name, extra, batch)
         if name in batch.extras:
             raise Breach("a name that batch.extras does not hold yet", repr(name))
     return value
@@ -216,9 +154,9 @@ def _shape_rewards(value: Any, arguments: Arguments) -> Any:
     value = _same_rows(value, batch, "the batch with rewards changed")
     columns = len(value.reward_names)
     expected = f"rewards [{len(batch)}, {columns}] and {columns} weights for {columns} names"
-    _tensor(value.rewards, expected, [[len(batch), columns]], batch.device)
-    _tensor(value.reward_weights, expected, [[columns]], batch.device)
-    _detached(value.rewards, expected)
+    tensor(value.rewards, expected, [[len(batch), columns]], batch.device)
+    tensor(value.reward_weights, expected, [[columns]], batch.device)
+    detached(value.rewards, expected)
     if value.rewards.isinf().any():
         raise Breach("rewards that are finite or NaN (does not apply)", "an infinite value")
     if value.correct is not batch.correct and not torch.equal(value.correct, batch.correct):
@@ -230,30 +168,30 @@ def _estimate_advantages(value: Any, arguments: Arguments) -> Any:
     batch: Batch = arguments["batch"]
     rows = len(batch)
     expected = f"advantages [{rows}] or [{rows}, {batch.tokens}]"
-    value = _tensor(value, expected, ([rows], [rows, 1], [rows, batch.tokens]), batch.device)
-    value = _detached(_floats(value, expected, batch.mask, batch.rewards.dtype), expected)
-    return _finite(value[:, None] if value.dim() == 1 else value, batch.mask, expected)
+    value = tensor(value, expected, ([rows], [rows, 1], [rows, batch.tokens]), batch.device)
+    value = detached(floats(value, expected, batch.mask, batch.rewards.dtype), expected)
+    return finite(value[:, None] if value.dim() == 1 else value, batch.mask, expected)
 
 
 def _aggregate(value: Any, arguments: Arguments) -> Any:
     batch: Batch = arguments["batch"]
     expected = f"weights [{len(batch)}, {batch.tokens}]"
-    value = _tensor(value, expected, [batch.mask.shape], batch.device)
-    value = _detached(_floats(value, expected, batch.mask), expected)
-    value = _finite(value, batch.mask, expected)
+    value = tensor(value, expected, [batch.mask.shape], batch.device)
+    value = detached(floats(value, expected, batch.mask, batch.rewards.dtype), expected)
+    value = finite(value, batch.mask, expected)
     return torch.where(batch.mask > 0, value, torch.zeros_like(value))
 
 
 def _policy_loss(value: Any, arguments: Arguments) -> Any:
     mask = arguments["batch"].mask
     expected = f"token losses {list(mask.shape)} or [{len(mask)}, 1]"
-    value = _floats(_tensor(value, expected, (mask.shape, (len(mask), 1)), mask.device), expected, mask)
-    return _finite(value, mask, expected).expand(mask.shape)
+    value = floats(tensor(value, expected, (mask.shape, (len(mask), 1)), mask.device), expected, mask)
+    return finite(value, mask, expected).expand(mask.shape)
 
 
 def _loss(value: Any, arguments: Arguments) -> Any:
     mask = arguments["batch"].mask
-    value = _floats(_tensor(value, "a scalar", [()], mask.device), "a scalar", mask)
+    value = floats(tensor(value, "a scalar", [()], mask.device), "a scalar", mask)
     if not math.isfinite(value.detach()):
         raise Breach("a finite scalar", str(float(value.detach())))
     return value
@@ -262,15 +200,15 @@ def _loss(value: Any, arguments: Arguments) -> Any:
 def _regularize(value: Any, arguments: Arguments) -> Any:
     mask = arguments["batch"].mask
     expected = f"a scalar or terms {list(mask.shape)}"
-    value = _floats(_tensor(value, expected, ((), mask.shape), mask.device), expected, mask)
-    return _loss(value, arguments) if value.dim() == 0 else _finite(value, mask, expected)
+    value = floats(tensor(value, expected, ((), mask.shape), mask.device), expected, mask)
+    return _loss(value, arguments) if value.dim() == 0 else finite(value, mask, expected)
 
 
 def _metrics(value: Any, _: Arguments) -> Any:
     if value is None:
         return None
     found = {}
-    for name, number in _mapping(value, "{name: number}").items():
+    for name, number in mapping(value, "{name: number}").items():
         if isinstance(number, Tensor) and number.numel() == 1:
             found[name] = float(number.detach())
         elif isinstance(number, int | float):

@@ -9,10 +9,11 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from harness.errors import HarnessError, PluginError, UsageError
-from harness.host.contracts import CHECKS, NONE_ALLOWED, Breach, check_extras, describe
+from harness.host.contracts import CHECKS, NONE_ALLOWED, check_extras
 from harness.host.hidden import FIRST
 from harness.host.lint import implementations
 from harness.host.markers import MARK, hookimpl
+from harness.host.shapes import Breach, describe
 
 __all__ = ["Call", "Guarded"]
 

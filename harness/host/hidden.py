@@ -33,7 +33,7 @@ def check_order(seats: Sequence[Seat]) -> None:
             above = next(iter(hidden.values()))
             raise UsageError(
                 f"{above!r} hides {', '.join(hidden)} of {seat.label!r} in {_spelled(seats)!r}, so {seat.label!r} does "
-                f"nothing: of plain implementations the rightmost wins. Put {seat.label!r} to the right, or leave it out"
+                f"nothing: the rightmost plain implementation wins. Put {seat.label!r} further right, or leave it out"
             )
 
 
@@ -66,7 +66,9 @@ def check_called(
         judged = {hook for hook in seat.info.hooks if calls.get(hook) or (trained and hook in _LOSS_STAGE)}
         judged -= EXEMPT | PASSING | set(_hidden_hooks(seats, position))
         missed = {hook for hook in judged if (seat.label, hook) not in called}
-        wrapper = next((hook for hook in seat.info.hooks if hook in missed and seat.info.hooks[hook] == "wrapper"), None)
+        wrapper = next(
+            (hook for hook in seat.info.hooks if hook in missed and seat.info.hooks[hook] == "wrapper"), None
+        )
         if seat.given and missed and (wrapper or missed == judged):
             hook = wrapper or next(hook for hook in seat.info.hooks if hook in missed)
             raise PluginError(

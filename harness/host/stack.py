@@ -25,12 +25,16 @@ __all__ = ["Seat", "Stack", "build_stack"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Seat:
-    """One plugin in its place: `label` is unique in the stack, `given` tells the user's own from bases put below."""
+    """One plugin in its place: `label` is unique in the stack, `given` tells the user's own from bases put below.
+
+    `digest` is that of the source files of its class and of the classes it inherits from.
+    """
 
     label: str
     spec: PluginSpec
     entry: Entry
     plugin: Any
+    digest: str
     given: bool
 
     @property
@@ -136,7 +140,7 @@ def _seat(spec: PluginSpec, catalogue: Catalogue) -> Seat:
         raise
     except Exception as error:
         raise UsageError(f"method {canonical}: {error}") from error
-    return Seat(label=entry.slug, spec=canonical, entry=entry, plugin=plugin, given=True)
+    return Seat(entry.slug, canonical, entry, plugin, _digest(cls), given=True)
 
 
 def _bases(first: Seat, catalogue: Catalogue, chain: tuple[str, ...]) -> list[Seat]:
@@ -172,12 +176,11 @@ def _record(seat: Seat) -> dict[str, Any]:
         "params": {field.name: getattr(seat.plugin, field.name) for field in dataclasses.fields(seat.plugin)},
         "distribution": seat.entry.distribution,
         "version": seat.entry.version,
-        "digest": _digest(type(seat.plugin)),
+        "digest": seat.digest,
     }
 
 
 def _digest(cls: type) -> str:
-    """Of the source files of the class and of the classes it inherits hooks from."""
     files = {inspect.getsourcefile(owner) for owner in cls.__mro__[:-1]}
     found = hashlib.sha256()
     for content in sorted(Path(file).read_bytes() for file in files if file):

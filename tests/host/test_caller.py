@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from harness import PluginError, PolicyOutput, Trained, hookimpl, method
+from harness import PluginError, PolicyOutput, Trained, UsageError, hookimpl, method
 from harness.hookspecs import HOOKS
 from tests.batches import make_batch
 from tests.host.plugins import caller, plugin, stack, wrapper
@@ -15,26 +15,34 @@ NAN, INF = float("nan"), float("inf")
 
 
 def output_of(batch, **fields):
-    return PolicyOutput(logp=batch.logp_old.clone().requires_grad_(), logp_old=batch.logp_old, mask=batch.mask, **fields)
+    return PolicyOutput(
+        logp=batch.logp_old.clone().requires_grad_(), logp_old=batch.logp_old, mask=batch.mask, **fields
+    )
 
 
 def ready(batch):
     """The batch as the learner hands it to the hooks of the loss."""
-    return batch.replace(
-        advantages=batch.groups.center(batch.reward)[:, None], weights=batch.mask / batch.mask.sum()
-    )
+    return batch.replace(advantages=batch.groups.center(batch.reward)[:, None], weights=batch.mask / batch.mask.sum())
 
 
-def breaks(hook, match=""):
+def breaks(hook, match=r""):
     return pytest.raises(PluginError, match=rf"plugin 'probe-me', hook {hook}: .*{match}")
 
 
 def returning(hook, value):
-    """A caller over a plugin whose implementation of the hook returns a value, or what a function of the batch gives."""
-    if hook in ("select_prompts", "allocate_rollouts", "generate", "score", "start", "build", "update", "end_step"):
+    """A caller over a plugin whose hook returns a value, or what a function of the batch gives."""
+    if hook in (
+        "select_prompts",
+        "allocate_rollouts",
+        "generate",
+        "score",
+        "start",
+        "build",
+        "update",
+        "end_step",
+        "next_round",
+    ):
         return caller(plugin(**{hook: lambda self: value}))
-    if hook == "next_round":
-        return caller(plugin(next_round=lambda self, batch, round: value))
     return caller(plugin(**{hook: lambda self, batch: value(batch) if callable(value) else value}))
 
 
@@ -73,15 +81,23 @@ def test_build():
         def build(self):
             return {"critic": nn.Linear(1, 1)}
 
-    with pytest.raises(PluginError, match="'probe-me' and 'other' both return a module named 'critic'"):
+    with pytest.raises(PluginError, match=r"'probe-me' and 'other' both return a module named 'critic'"):
         caller(plugin(build=lambda self: {"critic": module}), method(Other)).build(policy=None, task=None)
 
 
 def test_select_prompts():
-    assert returning("select_prompts", ["a", "b"]).select_prompts(pool=None, count=2) == ["a", "b"]
-    for wrong in ("ab", [], [1], None):
+    def problem(key):
+        if key not in "abc":
+            raise UsageError(f"no prompt {key!r} in the pool")
+
+    pool = SimpleNamespace(problem=problem)
+    assert returning("select_prompts", ["a", "b"]).select_prompts(pool=pool, count=2) == ["a", "b"]
+    assert returning("select_prompts", []).select_prompts(pool=pool, count=2) == []
+    for wrong in ("ab", [1], None, {"a"}):
         with breaks("select_prompts"):
-            returning("select_prompts", wrong).select_prompts(pool=None, count=2)
+            returning("select_prompts", wrong).select_prompts(pool=pool, count=2)
+    with breaks("select_prompts", "no prompt 'x' in the pool"):
+        returning("select_prompts", ["a", "x"]).select_prompts(pool=pool, count=2)
 
 
 def test_allocate_rollouts():
@@ -105,14 +121,14 @@ def test_score():
     more = {"bonus": torch.tensor([True, False]), "steps": torch.zeros(2, 3, dtype=torch.float64)}
     columns = returning("score", more).score(rollouts=rollouts, task=task)
     assert list(columns) == ["correct", "bonus", "steps"]
-    assert {column.dtype for column in columns.values()} == {torch.float32}
+    assert all(column.is_floating_point() for column in columns.values())
     for wrong in (
         {"x": torch.zeros(3)}, {"x": torch.full((2,), INF)}, {"x": torch.zeros(2, requires_grad=True)}, {"x": [0, 1]},
         {3: torch.zeros(2)}, torch.zeros(2),
     ):  # fmt: skip
         with breaks("score"):
             returning("score", wrong).score(rollouts=rollouts, task=task)
-    with pytest.raises(PluginError, match="'defaults' and 'probe-me' both return a reward column named 'correct'"):
+    with pytest.raises(PluginError, match=r"'defaults' and 'probe-me' both return a reward column named 'correct'"):
         returning("score", {"correct": torch.zeros(2)}).score(rollouts=rollouts, task=task)
 
 
@@ -340,9 +356,9 @@ def test_a_wrapper_that_returns_none_is_an_error():
     def forgets(self):
         yield
 
-    with pytest.raises(PluginError, match="'wrap-me', hook estimate_advantages: the wrapper returned None"):
+    with pytest.raises(PluginError, match=r"'wrap-me', hook estimate_advantages: the wrapper returned None"):
         caller(wrapper(estimate_advantages=forgets)).estimate_advantages(batch=make_batch())
-    with pytest.raises(PluginError, match="'wrap-me', hook keep: the wrapper returned None; return the list"):
+    with pytest.raises(PluginError, match=r"'wrap-me', hook keep: the wrapper returned None; return the list"):
         caller(wrapper(keep=forgets)).keep(batch=make_batch())
     assert caller(wrapper(next_round=forgets)).next_round(batch=make_batch(), round=0) is None
 
@@ -356,9 +372,9 @@ def test_a_wrapper_yields_once():
         yield
         return (yield)
 
-    with pytest.raises(PluginError, match="'wrap-me', hook keep: the wrapper returned before its `yield`"):
+    with pytest.raises(PluginError, match=r"'wrap-me', hook keep: the wrapper returned before its `yield`"):
         caller(wrapper(keep=never)).keep(batch=make_batch())
-    with pytest.raises(PluginError, match="'wrap-me', hook keep: the wrapper yields more than once"):
+    with pytest.raises(PluginError, match=r"'wrap-me', hook keep: the wrapper yields more than once"):
         caller(wrapper(keep=twice)).keep(batch=make_batch())
 
 
@@ -391,7 +407,9 @@ def test_an_exception_names_plugin_hook_and_place():
     def keep(self, batch):
         return batch.no_such_field
 
-    with breaks("keep", r"AttributeError: 'Batch' object has no attribute 'no_such_field' .*test_caller\.py:\d+") as caught:
+    with breaks(
+        "keep", r"AttributeError: 'Batch' object has no attribute 'no_such_field' .*test_caller\.py:\d+"
+    ) as caught:
         caller(plugin(keep=keep)).keep(batch=make_batch())
     assert isinstance(caught.value.__cause__, AttributeError)
     assert "\n" not in str(caught.value)

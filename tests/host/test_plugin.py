@@ -27,7 +27,13 @@ class Sample:
 
 def test_info_holds_what_the_decorator_was_told():
     info = Sample.info
-    assert (info.slug, info.paper, info.base, info.scope, info.clips) == ("sample", "1234.5678", "grpo(beta=0)", "group", True)
+    assert (info.slug, info.paper, info.base, info.scope, info.clips) == (
+        "sample",
+        "1234.5678",
+        "grpo(beta=0)",
+        "group",
+        True,
+    )
     assert info.hooks == {"estimate_advantages": "plain", "policy_loss": "wrapper"}
     assert info.doc == "The idea in a sentence."
     assert not info.only_wraps
@@ -64,10 +70,15 @@ def test_a_subclass_inherits_hooks_fields_and_what_it_leaves_out():
 
     child = Child(eps=0.5, extra=4)
     assert (child.eps, child.kind, child.extra) == (0.5, "a", 4)
-    assert (Child.info.paper, Child.info.base, Child.info.needs, Child.info.clips) == ("9", "grpo(beta=0)", {"entropy"}, True)
+    assert (Child.info.paper, Child.info.base, Child.info.needs, Child.info.clips) == (
+        "9",
+        "grpo(beta=0)",
+        {"entropy"},
+        True,
+    )
     assert Child.info.hooks == Sample.info.hooks
     assert Sample.info.paper == "1234.5678"
-    with pytest.raises(AttributeError, match="read-only"):
+    with pytest.raises(AttributeError, match=r"read-only"):
         child.eps = 1
 
 
@@ -82,9 +93,9 @@ def test_needs_are_a_set_or_a_function_of_the_instance():
 
 
 def test_unknown_needs_are_refused_with_the_nearest():
-    with pytest.raises(PluginError, match="unknown need 'refrence'. Did you mean 'reference'"):
+    with pytest.raises(PluginError, match=r"unknown need 'refrence'. Did you mean 'reference'"):
         method(needs={"refrence"})(type("Bad", (), {}))
-    with pytest.raises(PluginError, match="needs must be a set"):
+    with pytest.raises(PluginError, match=r"needs must be a set"):
         method(needs="reference")(type("Bad", (), {}))
 
 
@@ -99,21 +110,27 @@ def test_every_field_needs_a_literal_default():
 
         @method
         class Worse:
-            beta: object = object()  # noqa: RUF009
+            beta: object = object()
 
     assert method(type("Fine", (), {"__annotations__": {"top": float}, "top": float("inf")}))().top == float("inf")
 
 
 def test_decorator_arguments_are_checked():
-    with pytest.raises(PluginError, match="scope must be"):
+    with pytest.raises(PluginError, match=r"scope must be"):
         method(scope="token")(type("Bad", (), {}))
-    with pytest.raises(PluginError, match="paper must be a string"):
+    with pytest.raises(PluginError, match=r"paper must be a string"):
         method(paper=2601.05242)(type("Bad", (), {}))
 
 
 @pytest.mark.parametrize(
     ("name", "slug"),
-    [("GDPO", "gdpo"), ("MyMethod", "my-method"), ("DrGRPO", "dr-grpo"), ("TopK2", "top-k2"), ("My_Method", "my-method")],
+    [
+        ("GDPO", "gdpo"),
+        ("MyMethod", "my-method"),
+        ("DrGRPO", "dr-grpo"),
+        ("TopK2", "top-k2"),
+        ("My_Method", "my-method"),
+    ],
 )
 def test_slugs_come_from_the_class_name(name, slug):
     assert slug_of(name) == slug

@@ -1,0 +1,75 @@
+from harness import hookimpl, method
+from harness.host.explain import charges, explain, render
+from tests.host.plugins import stack
+
+
+@method(needs={"reference"})
+class Root:
+    @hookimpl
+    def estimate_advantages(self, batch):
+        return batch.reward
+
+    @hookimpl
+    def next_round(self):
+        return None
+
+    @hookimpl
+    def regularize(self, output):
+        return output.logp
+
+
+@method(base="root")
+class Top:
+    scale: float = 1.0
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        return batch.reward
+
+    @hookimpl
+    def next_round(self):
+        return None
+
+
+@method(needs={"greedy"})
+class Inner:
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        return (yield)
+
+
+@method
+class Outer:
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        return (yield)
+
+
+def built():
+    return stack("top(scale=2)+inner+outer", Root, Top, Inner, Outer)
+
+
+def test_chains_are_shown_as_they_will_run():
+    text = render(built())
+    assert "top(scale=2)+inner+outer" in text.splitlines()[0]
+    assert "estimate_advantages  outer(inner(top))   (replaces root)" in text
+    assert "next_round           top then root then defaults" in text
+    assert "regularize           root" in text
+    assert "needs   greedy, reference" in text
+    assert "as the base below" in text
+
+
+def test_charges_name_what_who_and_cost():
+    found = {what: owner for what, owner, _ in charges(built())}
+    assert found == {"reference": "root", "greedy": "inner", "next_round": "top, root"}
+    assert "nothing" in render(stack("outer", Outer))
+
+
+def test_explain_is_plain_data():
+    import json
+
+    data = json.loads(json.dumps(explain(built())))
+    assert data["needs"] == ["greedy", "reference"]
+    assert data["hooks"]["estimate_advantages"]["wrappers"] == ["outer", "inner"]
+    assert data["hooks"]["estimate_advantages"]["replaced"] == ["root"]
+    assert [plugin["label"] for plugin in data["plugins"]] == ["root", "top", "inner", "outer"]
