@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NONZERO = 1e-6  # the authors' test for "not zero"
 
 
-@method(paper="2601.22582", base="grpo", scope="group")
+@method(name="mc-grpo", paper="2601.22582", base="grpo", scope="group")
 class MCGRPO:
     """G + 1 completions, centred on their median, scaled by the median deviation; the median itself is not trained on.
 
