@@ -56,10 +56,21 @@ def plain_batch(inputs: Mapping[str, Any]) -> Batch:
         max_tokens=tokens if max_tokens is None else int(max_tokens),
         prompts=tuple(PromptRecord(str(key), "", "probe") for key in keys.tolist()),
         kept=torch.ones(rows, dtype=torch.bool),
-        extras={name: as_tensor(value) for name, value in given.items()},
+        extras={name: _extra(name, value) for name, value in given.items()},
     )
     _agree(batch)
     return batch
+
+
+def _extra(name: str, value: Any) -> Tensor:
+    """A tensor of numbers or truth values as they are; strings become the numbers of the distinct ones."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "US":
+            array = np.unique(array, return_inverse=True)[1].reshape(array.shape)
+        return torch.as_tensor(array) if array.dtype.kind in "biu" else as_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the probe's {name} is not an array of numbers: {error}") from None
 
 
 def _mask(given: Mapping[str, Any]) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from harness import UsageError, hookimpl, method, probe
+from harness import Groups, UsageError, hookimpl, method, probe
 from harness.host import build_stack
 from tests.host.plugins import catalogue
 
@@ -157,6 +157,20 @@ def test_other_names_are_extras_and_known_ones_are_fields():
         entropy=np.ones((2, 3)), logp_behave=np.ones((2, 3)), lengths=[2, 3], mask=MASK, max_tokens=100,
     )  # fmt: skip
     assert found.tolist() == [6 + 10 + 2 + 3 + 3 + 100, 20 + 3 + 1 + 3 + 3 + 100]
+
+
+def test_extras_may_be_ids_and_answers():
+    @method
+    class Answers:
+        @hookimpl
+        def estimate_advantages(self, batch):
+            same = Groups(torch.stack([batch.prompt, batch.extras["answers"], batch.extras["tree"]], 1))
+            return same.count().double()
+
+    found = probe.advantages(Answers, [0, 0, 0], [0, 0, 0], answers=["7", "8", "7"], tree=[1, 1, 1])
+    assert found.tolist() == [2.0, 1.0, 2.0]
+    with pytest.raises(UsageError, match=r"the probe's turns is not an array of numbers"):
+        probe.advantages(Answers, [0, 0], [0, 0], turns=[[1], [1, 2]])
 
 
 def test_grouping_follows_the_stack():

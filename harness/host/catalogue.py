@@ -165,7 +165,7 @@ def _installed(point: importlib.metadata.EntryPoint, cache: SourceCache) -> Entr
     distribution = point.dist
     path, card, error = cache.describe(point.module, point.attr)
     return Entry(
-        slug=point.name,
+        slug=point.name.lower(),
         distribution=distribution.name if distribution else "unknown",
         version=distribution.version if distribution else "0",
         module=point.module,

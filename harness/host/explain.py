@@ -95,12 +95,12 @@ def explain(stack: Stack) -> dict[str, Any]:
 
 def render(stack: Stack) -> str:
     """The explanation as text."""
+    plugins = [("defaults", "of the harness")]
+    plugins += [(str(seat.spec), seat.entry.origin + ("" if seat.given else ", as the base")) for seat in stack.seats]
+    width = max(len(spelling) for spelling, _ in plugins)
     lines = [stack.canonical, "", "plugins, bottom to top"]
-    lines += [f"  {'defaults':<18} of the harness"]
-    for seat in stack.seats:
-        origin = seat.entry.origin + ("" if seat.given else ", as the base below")
-        lines.append(f"  {seat.spec!s:<18} {origin}")
-    lines += ["", "hooks, as they will run; a(b) is a wrapper a round b, other hooks are the defaults'"]
+    lines += [f"  {spelling:<{width}}  {origin}" for spelling, origin in plugins]
+    lines += ["", "hooks as they will run: a(b) is b wrapped by a; hooks that are not listed are the defaults'"]
     lines += [f"  {chain.hook:<20} {chain}" for chain in chains(stack)]
     lines += [
         "",

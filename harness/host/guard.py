@@ -44,12 +44,12 @@ class Guarded:
     ) -> None:
         for hook, kind in implementations(type(plugin)).items():
             make = _wrapper if kind == "wrapper" else _plain
-            guarded = make(_Seat(label, hook, trusted, current, called), getattr(plugin, hook))
+            guarded = make(_Place(label, hook, trusted, current, called), getattr(plugin, hook))
             setattr(self, hook, guarded)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Seat:
+class _Place:
     """Which implementation of which plugin; exceptions of a trusted one (the defaults) are the harness's own."""
 
     label: str
@@ -96,37 +96,37 @@ class _Seat:
         return [item if id(item) in known else self.check(item) for item in values]
 
 
-def _plain(seat: _Seat, function: Callable[..., Any]) -> Callable[..., Any]:
+def _plain(place: _Place, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def guarded(*arguments: Any) -> Any:
-        seat.called.add((seat.label, seat.hook))
+        place.called.add((place.label, place.hook))
         try:
             value = function(*arguments)
         except Exception as error:
-            seat.blame(error)
+            place.blame(error)
             raise
-        return seat.check(value)
+        return place.check(value)
 
     return _marked(guarded, wrapper=False)
 
 
-def _wrapper(seat: _Seat, function: Callable[..., Generator[None, Any, Any]]) -> Callable[..., Any]:
-    first = seat.hook in FIRST
+def _wrapper(place: _Place, function: Callable[..., Generator[None, Any, Any]]) -> Callable[..., Any]:
+    first = place.hook in FIRST
 
     @functools.wraps(function)
     def guarded(*arguments: Any) -> Generator[None, Any, Any]:
-        seat.called.add((seat.label, seat.hook))
+        place.called.add((place.label, place.hook))
         running = function(*arguments)
-        _advance(seat, running)
+        _advance(place, running)
         try:
             below = yield
         except Exception as error:  # noqa: BLE001 - the wrapper decides
-            value = _throw(seat, running, error)
+            value = _throw(place, running, error)
         else:
-            value = _finish(seat, running, below)
-        if value is None and first and seat.hook not in NONE_ALLOWED:
-            raise Blamed(f"{seat}: the wrapper returned None; return what replaces the value that `yield` gave")
-        return seat.check(value) if first else seat.check_list(value)
+            value = _finish(place, running, below)
+        if value is None and first and place.hook not in NONE_ALLOWED:
+            raise Blamed(f"{place}: the wrapper returned None; return what replaces the value that `yield` gave")
+        return place.check(value) if first else place.check_list(value)
 
     return _marked(guarded, wrapper=True)
 
@@ -136,31 +136,31 @@ def _marked(guarded: Callable[..., Any], *, wrapper: bool) -> Callable[..., Any]
     return hookimpl(wrapper=wrapper)(guarded)
 
 
-def _advance(seat: _Seat, running: Generator[None, Any, Any]) -> None:
+def _advance(place: _Place, running: Generator[None, Any, Any]) -> None:
     """Run a wrapper up to its yield."""
     try:
         next(running)
     except StopIteration:
-        raise Blamed(f"{seat}: the wrapper returned before its `yield`") from None
+        raise Blamed(f"{place}: the wrapper returned before its `yield`") from None
     except Exception as error:
-        seat.blame(error)
+        place.blame(error)
         raise
 
 
-def _finish(seat: _Seat, running: Generator[None, Any, Any], below: Any) -> Any:
+def _finish(place: _Place, running: Generator[None, Any, Any], below: Any) -> Any:
     """Give a wrapper what lies below, and take what it returns."""
     try:
         running.send(below)
     except StopIteration as stop:
         return stop.value
     except Exception as error:
-        seat.blame(error)
+        place.blame(error)
         raise
     running.close()
-    raise Blamed(f"{seat}: the wrapper yields more than once")
+    raise Blamed(f"{place}: the wrapper yields more than once")
 
 
-def _throw(seat: _Seat, running: Generator[None, Any, Any], error: Exception) -> Any:
+def _throw(place: _Place, running: Generator[None, Any, Any], error: Exception) -> Any:
     """Let a wrapper see an exception from below; it may recover, or let it through with its own blame."""
     try:
         running.throw(error)
@@ -169,7 +169,7 @@ def _throw(seat: _Seat, running: Generator[None, Any, Any], error: Exception) ->
     except Exception as raised:
         if raised is error:
             raise
-        seat.blame(raised)
+        place.blame(raised)
         raise
     running.close()
-    raise Blamed(f"{seat}: the wrapper yields more than once")
+    raise Blamed(f"{place}: the wrapper yields more than once")

@@ -56,7 +56,7 @@ def test_chains_are_shown_as_they_will_run():
     assert "next_round           top then root then defaults" in text
     assert "regularize           root" in text
     assert "needs   greedy, reference" in text
-    assert "as the base below" in text
+    assert "as the base" in text
 
 
 def test_charges_name_what_who_and_cost():
