@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ __all__ = ["leaderboard", "load_board", "register", "runs_of"]
 
 FORMATS = ("table", "markdown", "csv", "html", "json")
 OUT = Path("runs")
+WIDE = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -97,7 +99,8 @@ def show(board: Board, form: str) -> None:
     if form == "table":
         from rich.console import Console
 
-        Console().print(formats.as_table(board))
+        # a file or a pipe has no width to fit into: it gets every column
+        Console(width=None if sys.stdout.isatty() else WIDE).print(formats.as_table(board))
         return
     if form == "html":
         from harness.leaderboard.page import as_html

@@ -41,7 +41,9 @@ def probability(value: float) -> str:
     """A p-value or probability to three places; small ones as a bound."""
     if math.isnan(value):
         return NOTHING
-    return "<.001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+    if value in {0.0, 1.0}:
+        return f"{value:.0f}"
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
 def ratio(value: float) -> str:

@@ -6,19 +6,25 @@ import csv
 import io
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from harness.leaderboard.columns import columns, footnotes
+from harness.leaderboard.columns import Column, columns, footnotes, title
 from harness.leaderboard.costs import charges, counts
-from harness.leaderboard.model import Board, Row
+from harness.leaderboard.model import CONTROLS, UNTRAINED, Board, Row
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 __all__ = ["as_csv", "as_json", "as_markdown", "as_table", "heading", "trials_csv"]
 
 STYLES = {"better": "green", "worse": "red"}
+# who stays when a terminal is narrow; the score, which is named after the metric, comes second
+PRIORITY = (
+    "method", "", "difference", "verdict", "n", "failures", "p", "waste", "time", "P(better)", "p sign", "extra",
+    "spent", "area",
+)  # fmt: skip
 
 
 def heading(board: Board) -> str:
@@ -27,24 +33,42 @@ def heading(board: Board) -> str:
     return f"{board.suite} (rules {board.rules}): {board.metric.name} against {board.baseline}, budget {budget} a trial"
 
 
-def as_table(board: Board) -> Group:
-    """A rich table with its footnotes."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+class as_table:  # noqa: N801 - it is used as a function
+    """The board for a terminal: what does not fit into its width is left out, the least important columns first."""
 
-    shown = [column for column in columns(board) if any(column.text(row) not in {"-", "0"} for row in board.rows)]
-    table = Table(title=heading(board), title_justify="left", title_style="bold", pad_edge=False, collapse_padding=True)
-    for column in shown:
-        table.add_column(column.title, justify="right" if column.numeric else "left", overflow="fold")
-    for row in board.rows:
-        style = (
-            "dim" if row.role in {"placebo", "random-reward", "untrained"} else "bold" if row.role == "baseline" else ""
-        )
-        verdict = row.difference.verdict if row.difference else ""
-        table.add_row(*(column.text(row) for column in shown), style=STYLES.get(verdict, style))
-    notes = [Text(line, style="bold yellow" if line.startswith("WARNING") else "dim") for line in footnotes(board)]
-    return Group(table, *notes)
+    def __init__(self, board: Board) -> None:
+        self.board = board
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """The table and its footnotes at the console's width."""
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = fitting(self.board, options.max_width)
+        yield Text(heading(self.board), style="bold")
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        for column in shown:
+            table.add_column(column.title, justify="right" if column.numeric else "left", no_wrap=True)
+        for row in self.board.rows:
+            style = "dim" if row.role in {*CONTROLS, UNTRAINED} else "bold" if row.role == "baseline" else ""
+            verdict = row.difference.verdict if row.difference else ""
+            table.add_row(*(column.text(row) for column in shown), style=STYLES.get(verdict, style))
+        yield table
+        for line in footnotes(self.board):
+            yield Text(line, style="bold yellow" if line.startswith("WARNING") else "dim")
+
+
+def fitting(board: Board, width: int) -> list[Column]:
+    """The columns that say something and fit, in the board's order; the first ones of PRIORITY are never dropped."""
+    said = [column for column in columns(board) if any(column.text(row) not in {"-", "0"} for row in board.rows)]
+    size = {c.title: 2 + max(len(c.title), *(len(c.text(row)) for row in board.rows)) for c in said}
+    need = {**{name: i for i, name in enumerate(PRIORITY)}, title(board): 1}
+    by_need = sorted(said, key=lambda column: need.get(column.title, len(PRIORITY)))
+    kept: list[str] = []
+    for place, column in enumerate(by_need):
+        if place < 3 or sum(size[name] for name in kept) + size[column.title] <= width:
+            kept.append(column.title)
+    return [column for column in said if column.title in kept]
 
 
 def as_markdown(board: Board, top: int | None = None) -> str:

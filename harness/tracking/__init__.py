@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from harness.tracking.store import default_uri, prepare_store
+from harness.tracking.experiment import boards
+from harness.tracking.store import database, default_uri, prepare_store
 from harness.tracking.sync import Synced, sync, sync_trials
 from harness.tracking.view import deep_link, plain_link
 
-__all__ = ["Synced", "deep_link", "default_uri", "plain_link", "prepare_store", "sync", "sync_trials"]
+__all__ = [
+    "Synced",
+    "boards",
+    "database",
+    "deep_link",
+    "default_uri",
+    "plain_link",
+    "prepare_store",
+    "sync",
+    "sync_trials",
+]

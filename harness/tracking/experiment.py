@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 from harness.leaderboard import Board
 from harness.leaderboard.formats import as_markdown
-from harness.tracking.store import artifact_root
+from harness.tracking.store import artifact_root, client, reachable
 from harness.tracking.view import VIEW_TAG, deep_link, run_link, saved_view
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-__all__ = ["ensure_experiment", "experiment_name", "write_note"]
+__all__ = ["boards", "ensure_experiment", "experiment_name", "write_note"]
 
 LONGEST_NOTE = 19_000  # MLflow refuses experiment tags beyond 20,000 characters
 TOP = 20
+MARK = "rules"  # a tag that every board's experiment has
 TAGS = {
     "mlflow.experimentKind": "custom_model_development",  # else MLflow may guess GenAI and open on traces
     "mlflow.experiment.primaryMetric.name": "score",
@@ -26,6 +27,13 @@ TAGS = {
 def experiment_name(suite: str, rules: int) -> str:
     """Rows of different rules never mix: they are different experiments."""
     return f"{suite} (rules {rules})"
+
+
+def boards(uri: str) -> dict[str, str]:
+    """Experiments that hold a board, newest first: name -> id. Raises HarnessError for a store out of reach."""
+    with reachable(uri):
+        found = client(uri).search_experiments(filter_string=f"tags.`{MARK}` != ''", max_results=1000)
+    return {experiment.name: str(experiment.experiment_id) for experiment in found}
 
 
 def ensure_experiment(store: MlflowClient, uri: str, suite: str, rules: int) -> str:

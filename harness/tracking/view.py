@@ -17,8 +17,8 @@ VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 ONLY_METHODS = "tags.row = 'method'"
 CREATED = 1_700_000_000_000  # any fixed moment: MLflow wants one, and a constant leaves the tag unchanged
 WIDTHS = {  # column -> pixels
-    "metrics.`score`": 70, "tags.`score interval`": 105, "metrics.`delta`": 75, "tags.`delta interval`": 125,
-    "tags.`verdict`": 90, "tags.`seeds`": 60, "metrics.`waste`": 70, "metrics.`extra`": 70, "metrics.`seconds`": 85,
+    "metrics.`score`": 70, "tags.`score interval`": 125, "metrics.`delta`": 75, "tags.`delta interval`": 150,
+    "tags.`verdict`": 80, "tags.`seeds`": 60, "metrics.`waste`": 70, "metrics.`extra`": 70, "metrics.`seconds`": 80,
     "metrics.`failures`": 80,
 }  # fmt: skip
 
