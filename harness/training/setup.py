@@ -74,7 +74,7 @@ def make(config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue 
     hooks.start(run=Run(context))
     built = {name: _trained(module, policy) for name, module in hooks.build(policy=metered, task=task).items()}
     context.learner = Learner(
-        policy, config.learner, config.optimizer, ledger, needs=stack.needs, built=built, direct=_direct(stack)
+        policy, config.learner, config.optimizer, ledger, needs=stack.needs, built=built, direct=stack.direct
     )
     context.learner.hooks = hooks
     _share_modules(context)
@@ -88,11 +88,6 @@ def _trained(module: Any, policy: Policy) -> Trained:
     if not made.train:
         made.module.requires_grad_(False)
     return made
-
-
-def _direct(stack: Stack) -> str | None:
-    """The plugin, if any, whose loss needs the whole graph at once."""
-    return next((label for label, plugin in stack.plugins if getattr(plugin, "direct", False)), None)
 
 
 def _share_modules(context: Context) -> None:

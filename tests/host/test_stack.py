@@ -200,6 +200,19 @@ def test_a_value_that_the_plugin_itself_refuses_is_a_usage_error():
         stack("picky(size=0)", Picky)
 
 
+def test_flags_of_a_stack_are_those_of_any_plugin():
+    @method(clips=True, direct=True, experimental=True)
+    class Special:
+        @hookimpl
+        def loss(self, output):
+            return output.logp.sum()
+
+    special = stack("special+wrap", Special, *ALL)
+    assert (special.clips, special.direct, special.experimental) == (True, "special", True)
+    plain = stack("root+wrap", *ALL)
+    assert (plain.clips, plain.direct, plain.experimental) == (False, None, False)
+
+
 def test_spec_records_all_parameters_version_and_digest():
     spec = stack("alpha(cap=2)+wrap", *ALL).spec()
     assert spec["canonical"] == "alpha(cap=2)+wrap"
