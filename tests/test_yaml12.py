@@ -13,7 +13,8 @@ from harness.yaml12 import dump, load, parse
         ("010", 10), ("0o17", 15), ("0x1F", 31), ("-7", -7), ("no", "no"), ("yes", "yes"), ("on", "on"), ("off", "off"),
         ("true", True), ("False", False), ("~", None), ("", None), ("null", None), ("1:30", "1:30"), ("n", "n"),
         ("2024-01-01", "2024-01-01"), ("'1e-4'", "1e-4"), (".inf", math.inf), ("-.inf", -math.inf),
-        ("1e", "1e"), ("_1", "_1"), ("e5", "e5"), ("4GiB", "4GiB"), ("grpo(beta=0)", "grpo(beta=0)"), ("+", "+"), ("-", [None]),
+        ("1e", "1e"), ("_1", "_1"), ("e5", "e5"), ("4GiB", "4GiB"), ("grpo(beta=0)", "grpo(beta=0)"), ("+", "+"),
+        ("-", [None]),
     ],
 )  # fmt: skip
 def test_scalars_read_as_yaml_1_2(text, value):

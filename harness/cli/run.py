@@ -124,7 +124,10 @@ def finish(planned: Plan, report: Report, uri: str) -> None:
             f"`harness leaderboard {name} --rebuild` merges all parts"
         )
     elif report.skipped or report.outcomes or report.kept:
-        show_board(planned.store.path, uri)
+        try:
+            show_board(planned.store.path, uri)
+        except HarnessError as error:  # the runs are fine, and their files are the truth
+            print(f"harness: {error}", file=sys.stderr)
     for state in report.kept:
         print(f"{state.config.method} seed {state.config.seed} {state.status} before: {state.error}", file=sys.stderr)
     if report.signals or report.out_of_time:
@@ -140,16 +143,15 @@ def show_board(directory: Path, uri: str) -> None:
     from harness.leaderboard.formats import as_table
 
     made = board(directory)
-    Console().print(as_table(made))
+    console = Console()
+    if not console.is_terminal:  # a pipe or a log has no edge to wrap at
+        console = Console(width=160)
+    console.print(as_table(made))
     if uri:
         from harness.tracking import sync
 
-        try:
-            done = sync(made, directory, uri)
-        except HarnessError as error:  # the runs are fine, and their files are the truth
-            print(f"harness: {error}", file=sys.stderr)
-        else:
-            print(f"MLflow: {uri}, {done.created + done.updated} rows written; `harness ui` opens it")
+        done = sync(made, directory, uri)
+        print(f"MLflow: {uri}, {done.created + done.updated} rows written; `harness ui` opens it")
 
 
 def resume_command() -> str:

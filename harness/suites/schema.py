@@ -25,9 +25,9 @@ from harness.training.config import (
     TaskShare,
 )
 
-__all__ = ["REPORT_SEEDS", "Suite", "parse_amount", "parse_bytes", "parse_seeds"]
+__all__ = ["RULES", "Suite", "parse_amount", "parse_bytes", "parse_seeds"]
 
-REPORT_SEEDS = range(1000)  # tuning uses 1000-1999, sweeps 2000 and above: a reported seed was never searched on
+RULES = 1  # the version of docs/rules.md
 
 Seed = Annotated[int, Field(ge=0)]
 
@@ -58,6 +58,13 @@ class Suite(Section):
     threads: int = Field(1, ge=1)
     sandbox: Literal["namespaces", "limits"] = "namespaces"
     plugins: tuple[str, ...] = Field((), description="Python files with @method classes.")
+
+    @field_validator("rules")
+    @classmethod
+    def _rules(cls, value: int) -> int:
+        if value != RULES:
+            raise ValueError(f"this version of the harness compares by rules {RULES}, not {value}")
+        return value
 
     @field_validator("seeds", mode="before")
     @classmethod

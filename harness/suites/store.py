@@ -63,12 +63,13 @@ class RunDirectory:
         Raises UsageError when what was there ran under other settings: their numbers would not be comparable.
         """
         before = self.suite() if self.has_trials() else None
-        methods, seeds = tuple(stacks), suite.seeds
+        methods, seeds, plugins = tuple(stacks), suite.seeds, suite.plugins
         if before is not None:
             self._refuse_other_settings(before, suite)
             methods = tuple(dict.fromkeys((*before.methods, *methods)))
             seeds = tuple(sorted({*before.seeds, *seeds}))
-        whole = suite.model_copy(update={"methods": methods, "seeds": seeds})
+            plugins = tuple(dict.fromkeys((*before.plugins, *plugins)))
+        whole = suite.model_copy(update={"methods": methods, "seeds": seeds, "plugins": plugins})
         self.path.mkdir(parents=True, exist_ok=True)
         _write(self.suite_file, whole.to_yaml())
         return whole

@@ -4,8 +4,9 @@ import pytest
 
 from harness import yaml12
 from harness.errors import UsageError
+from harness.resources import data_path
 from harness.suites.expand import trials
-from harness.suites.schema import Suite, parse_amount, parse_bytes, parse_seeds
+from harness.suites.schema import RULES, Suite, parse_amount, parse_bytes, parse_seeds
 from harness.training.config import TrialConfig
 
 BASE = """\
@@ -87,6 +88,7 @@ def test_faults_name_the_file_that_holds_them(write):
         ("name.x=1", "name is a text, it has no keys"),
         ("name=Not a slug", "name: "),
         ("optimizer.lr", "write it as key=value"),
+        ("rules=2", "compares by rules 1, not 2"),
         ("budget={compute: 1, tokens: 2}", "exactly one of"),
     ],
 )
@@ -130,6 +132,10 @@ def test_amounts_sizes_and_seeds():
     for parse, text in ((parse_amount, "-1"), (parse_bytes, "4 apples"), (parse_seeds, "1-"), (parse_seeds, "3,3")):
         with pytest.raises(ValueError):
             parse(text)
+
+
+def test_the_rules_page_is_of_the_version_that_suites_name():
+    assert data_path("rules.md").read_text().startswith(f"# The rules of comparison, version {RULES}\n")
 
 
 def test_dump_keeps_text_that_looks_like_numbers():
