@@ -29,9 +29,7 @@ def assemble(context: Context, rollouts: Rollouts, columns: Mapping[str, Tensor]
     token_columns = {name: columns[name] for name in names if columns[name].dim() == 2}
     outcome = [(x * mask).sum(-1) if (x := columns[name]).dim() == 2 else x for name in names]
     weights = [task.reward_weights.get(name, 1.0) for name in names]
-    rewards = (
-        torch.stack([column.to(torch.float32) for column in outcome], 1) if names else mask.new_zeros(len(mask), 0)
-    )
+    rewards = torch.stack(outcome, 1).to(mask.dtype) if names else mask.new_zeros(len(mask), 0)
     return Batch(
         prompt_ids=rollouts.prompt_ids,
         prompt_mask=rollouts.prompt_mask,

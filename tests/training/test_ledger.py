@@ -1,0 +1,132 @@
+"""The bill against an independent count, and the budget that is never passed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.budget import BudgetSpent
+from harness.policies.sampler import Sampler
+from harness.training.loop import step
+from harness.training.setup import make, open_sandbox
+from harness.training.trial import run_trial
+
+CASES = [
+    ("grpo(beta=0)", {"minibatches": 1}),
+    ("grpo(beta=0)", {"minibatches": 2, "updates_per_batch": 3}),
+    ("grpo(beta=0.1)", {"minibatches": 2}),
+    ("remax", {"minibatches": 1}),
+    ("dapo", {"minibatches": 1, "max_rounds": 3}),
+    ("sfpo(fast=2)", {"minibatches": 2}),
+    ("ppo", {"minibatches": 2}),
+]
+
+
+class Spy:
+    """Counts what the sampler gave and what the update received, from the objects themselves."""
+
+    def __init__(self, trial, monkeypatch):
+        self.bill = {"prompt": 0, "generate": 0, "greedy": 0, "old": 0, "reference": 0, "train": 0, "module:critic": 0}
+        self.rollouts = 0
+        self.trial = trial
+        original = Sampler.generate
+
+        def generate(sampler, requests, **options):
+            found = original(sampler, requests, **options)
+            prompts = sum(len(r.prompt_ids) for r in requests)
+            tokens = int((found.mask > 0).sum())
+            if requests[0].greedy:
+                self.bill["greedy"] += prompts + tokens
+            else:
+                self.bill["prompt"] += prompts
+                self.bill["generate"] += tokens
+                self.rollouts += len(found)
+            return found
+
+        monkeypatch.setattr(Sampler, "generate", generate)
+        hooks, learner = trial.context.hooks, trial.context.learner
+        update, backward = hooks.update, learner.backward
+
+        def seen(learner, batch):
+            rows = sum(map(self.size, range(len(batch)), [batch] * len(batch)))
+            if trial.config.learner.minibatches > 1:
+                self.bill["old"] += rows
+                self.bill["module:critic"] += rows * self.relative
+            if "reference" in trial.stack.needs:
+                self.bill["reference"] += rows
+            return update(learner=learner, batch=batch)
+
+        def back(batch):
+            rows = sum(self.size(i, batch) for i in range(len(batch)) if batch.mask[i].sum() > 0)
+            self.bill["train"] += 3 * rows
+            self.bill["module:critic"] += 3 * rows * self.relative
+            return backward(batch)
+
+        hooks.update, learner.backward = seen, back
+
+    @property
+    def relative(self):
+        critic = self.trial.context.state.modules.get("critic")
+        return sum(p.numel() for p in critic.parameters()) / self.trial.context.policy.n_params if critic else 0
+
+    @staticmethod
+    def size(row, batch):
+        return int(batch.prompt_mask[row].sum()) + int(batch.lengths[row])
+
+
+@pytest.mark.parametrize(("method", "settings"), CASES)
+def test_the_ledger_equals_an_independent_count(config, monkeypatch, method, settings):
+    settings = config(method, compute=1e6, **settings)
+    with open_sandbox(settings) as (task, sandbox):
+        trial = make(settings, task, sandbox)
+        spy = Spy(trial, monkeypatch)
+        for number in range(3):
+            step(trial.context, trial.lag, number)
+    ledger = trial.context.ledger
+    expected = {name: amount for name, amount in spy.bill.items() if amount}
+    assert ledger.categories == pytest.approx(expected, abs=1e-6)
+    assert ledger.spent == pytest.approx(sum(expected.values()))
+    counts = ledger.counts
+    assert counts["rollouts_requested"] == spy.rollouts == counts["rollouts_kept"] + counts["rollouts_dropped"]
+    assert counts["tokens_generated"] == spy.bill["generate"] == ledger.total.tokens - counts.get("tokens_greedy", 0)
+    assert counts["steps"] == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "budget"),
+    [("grpo", {"compute": c}) for c in (100, 900, 1500, 2222)]
+    + [("sfpo", {"compute": 2000}), ("remax", {"compute": 2000}), ("dapo", {"compute": 2000})]
+    + [("remax", {"tokens": 300}), ("grpo", {"rollouts": 40}), ("sfpo(fast=2)", {"updates": 9})],
+)
+def test_spent_never_exceeds_the_budget(config, tmp_path, method, budget):
+    result = run_trial(config(method, **budget), tmp_path / "t")
+    assert (result.status, result.error) == ("done", None)
+    assert 0 <= result.spent <= result.limit
+    assert result.left == result.limit - result.spent
+    ledger = json.loads((tmp_path / "t" / "ledger.json").read_text())
+    assert ledger["spent"] == result.spent
+    if budget == {"rollouts": 40}:
+        assert result.spent == 40  # two whole batches of 16, then half a batch
+
+
+def test_under_seconds_the_check_is_between_steps(config, tmp_path):
+    result = run_trial(config(seconds=0.05), tmp_path / "t")
+    assert result.status == "done"
+    assert result.steps >= 1
+
+
+def test_whole_groups_are_dropped_until_the_worst_case_fits(config):
+    settings = config(compute=2000, minibatches=1)
+    with open_sandbox(settings) as (task, sandbox):
+        trial = make(settings, task, sandbox)
+        context = trial.context
+        sizes = []
+        with pytest.raises(BudgetSpent, match="half of a batch"):
+            for number in range(100):
+                step(context, trial.lag, number)
+                assert context.state.gathered is not None
+                sizes.append(context.state.gathered.groups.count(expand=False).tolist())
+    assert all(set(groups) == {4} for groups in sizes)
+    assert {len(groups) for groups in sizes} <= {2, 3, 4}
+    assert len(sizes[0]) == 4
