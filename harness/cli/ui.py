@@ -17,9 +17,11 @@ import typer
 
 from harness.cli.leaderboard import OUT
 from harness.errors import HarnessError, UsageError
+from harness.runtime import Interrupt
 
 __all__ = ["register", "ui"]
 
+POLL = 0.2  # seconds
 PATIENCE = 120.0  # seconds until a server must answer; it takes 5 on an idle machine
 
 
@@ -41,22 +43,22 @@ def ui(
     uri = tracking_uri or default_uri(out)
     path = database(uri)
     if path is not None and not path.is_file():
-        raise UsageError(
-            f"no MLflow store at {path}: harness run makes it, harness leaderboard SUITE --rebuild remakes it"
-        )
+        raise UsageError(f"no MLflow store at {path}: harness run and harness leaderboard SUITE --rebuild make one")
     if path is None:
         announce(boards(uri), uri, suite, browser)
         return
     port = free_port(port)
     address = f"http://127.0.0.1:{port}"
+    known = boards(uri)
+    interrupt = Interrupt()
     server = start(uri, path, port)
     try:
-        await_answer(server, address)
-        announce(boards(uri), address, suite, browser)
-        typer.echo("Ctrl-C ends the server.", err=True)
-        server.wait()
-    except KeyboardInterrupt:
-        pass
+        with interrupt.listening():
+            await_answer(server, address, interrupt)
+            announce(known, address, suite, browser)
+            typer.echo("Ctrl-C ends the server.", err=True)
+            while not interrupt and server.poll() is None:
+                time.sleep(POLL)
     finally:
         stop(server)
 
@@ -92,10 +94,11 @@ def free_port(first: int) -> int:
 
 
 def start(uri: str, path: Path, port: int) -> subprocess.Popen[bytes]:
-    """MLflow's server on the store, one worker, in a process group of its own; nothing but this machine reaches it."""
+    """MLflow's server on the store, in a process group of its own; only this machine reaches it."""
     command = [
-        sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--host", "127.0.0.1", "--port", str(port),
-        "--default-artifact-root", (path.parent / "mlflow-artifacts").as_uri(), "--workers", "1",
+        sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--host", "127.0.0.1",
+        "--port", str(port), "--workers", "1",
+        "--default-artifact-root", (path.parent / "mlflow-artifacts").as_uri(),
     ]  # fmt: skip
     quiet = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
     log = (path.parent / "mlflow-server.log").open("wb")
@@ -105,21 +108,24 @@ def start(uri: str, path: Path, port: int) -> subprocess.Popen[bytes]:
         )
 
 
-def await_answer(server: subprocess.Popen[bytes], address: str) -> None:
+def await_answer(server: subprocess.Popen[bytes], address: str, interrupt: Interrupt) -> None:
     """Wait until the server answers; HarnessError where it dies or stays silent."""
     until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
+    while not interrupt and not answers(address):
         if server.poll() is not None:
             raise HarnessError("MLflow's server ended at once; see mlflow-server.log beside the store")
-        with (
-            contextlib.suppress(urllib.error.URLError, OSError),
-            urllib.request.urlopen(f"{address}/health", timeout=5),
-        ):
-            return
-        time.sleep(0.2)
-    raise HarnessError(
-        f"MLflow's server gave no answer in {PATIENCE:.0f} s; mlflow-server.log beside the store says why"
-    )
+        if time.monotonic() > until:
+            raise HarnessError(f"MLflow's server gave no answer in {PATIENCE:.0f} s; see mlflow-server.log")
+        time.sleep(POLL)
+
+
+def answers(address: str) -> bool:
+    """Whether the server is up."""
+    try:
+        urllib.request.urlopen(f"{address}/health", timeout=5).close()  # noqa: S310 - our own http address
+    except OSError:  # refused, or not yet ready
+        return False
+    return True
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:

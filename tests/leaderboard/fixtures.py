@@ -86,6 +86,7 @@ def write_trial(
             {"task": task, "key": f"{task}-{item}", "greedy": item % 3 == seed % 3, "samples": 4,
              "correct_samples": round(4 * values[-1])} for task, values in curves.items() for item in range(6)
         ])  # fmt: skip
+    (directory / "result.json").unlink(missing_ok=True)
     if status is not None:
         error = "loss is not finite at step 7" if status != "done" else None
         write_json(directory / "result.json", {"status": status, "error": error, "spent": reached * BUDGET})
