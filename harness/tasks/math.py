@@ -18,7 +18,7 @@ from harness.tasks.base import Columns, Problem, Split, Task, check_split, hash_
 
 __all__ = ["MathTask", "canonical_sum", "draw_terms", "prompt_of", "scratchpad"]
 
-OPERANDS = (2, 2, 2, 3, 3, 3, 4, 4)  # how many a problem has, each as often as it stands here
+OPERANDS = (2, 3, 3, 4, 4)  # how many a problem has, each as often as it stands here
 LARGEST = 50
 SIZES = {"train": 16384, "validation": 1000, "test": 1000}
 BREVITY_SCALE = 40  # characters at which brevity has fallen to 0
@@ -49,9 +49,9 @@ def scratchpad(terms: Sequence[int]) -> str:
     return "".join(steps)
 
 
-def draw_terms(generator: random.Random) -> tuple[int, ...]:
+def draw_terms(generator: random.Random, operands: Sequence[int] = OPERANDS) -> tuple[int, ...]:
     """Signed terms of a random problem. Uses only `random()`, whose stream Python keeps stable."""
-    count = OPERANDS[int(generator.random() * len(OPERANDS))]
+    count = operands[int(generator.random() * len(operands))]
     values = [1 + int(generator.random() * LARGEST) for _ in range(count)]
     return (values[0], *(v if generator.random() < 0.5 else -v for v in values[1:]))
 

@@ -33,8 +33,8 @@ class Recipe:
     """
 
     seed: int = 0
-    steps: int = 1600
-    skill_part: float = 0.65
+    steps: int = 2000
+    skill_part: float = 0.7
     batch: int = 64
     lr: float = 2e-3
     layers: int = 4
