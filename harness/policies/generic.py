@@ -34,7 +34,7 @@ class GenericBackbone:
         self, prompt_ids: Tensor, prompt_mask: Tensor, completion_ids: Tensor, lengths: Tensor, *, hidden: bool = False
     ) -> Scored:
         """Logits that predict every completion token; prompts [N, P] left-padded, completions [N, T] right-padded."""
-        rows, width = prompt_ids.shape
+        width = prompt_ids.shape[1]
         tokens = completion_ids.shape[1]
         ids = torch.cat([prompt_ids, completion_ids[:, : max(tokens - 1, 0)]], 1)
         inside = torch.arange(ids.shape[1] - width, device=ids.device) < lengths[:, None]
@@ -44,8 +44,8 @@ class GenericBackbone:
         _, logits, seen = self.call(ids, wanted, padding_arguments(mask))
         states = seen if hidden else None
         return Scored(
-            logits=logits[:, :tokens].reshape(rows * tokens, -1),
-            states=None if states is None else states[:, :tokens].reshape(rows * tokens, -1),
+            logits=logits[:, :tokens].flatten(0, 1),
+            states=None if states is None else states[:, :tokens].flatten(0, 1),
             last_states=None if states is None else states[:, 0],
         )
 

@@ -38,10 +38,13 @@ def is_lean(model: Any) -> bool:
         return False
     if getattr(model.model.rotary_emb, "rope_type", None) not in STATIC_ROPE or config.hidden_act != "silu":
         return False
-    heads = [m for m in model.modules() if isinstance(m, nn.Linear)]
-    if len(heads) != 7 * config.num_hidden_layers + 1 or getattr(config, "pretraining_tp", 1) != 1:
-        return False
-    return all(type(m) is nn.Linear and not m._forward_hooks and not m._forward_pre_hooks for m in heads)  # noqa: SLF001
+    linear = [model.lm_head]
+    for layer in model.model.layers:
+        linear += [getattr(layer.self_attn, name, None) for name in ("q_proj", "k_proj", "v_proj", "o_proj")]
+        linear += [getattr(layer.mlp, name, None) for name in ("gate_proj", "up_proj", "down_proj")]
+    # Adapters, quantization and parametrizations change the type; hooks may change anything.
+    plain = all(type(module) is nn.Linear for module in linear) and type(model.model.embed_tokens) is nn.Embedding
+    return plain and not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())  # noqa: SLF001
 
 
 @dataclasses.dataclass(frozen=True)

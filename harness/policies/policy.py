@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from harness.batch import TopLogits
 from harness.errors import HarnessError, UsageError, nearest
 from harness.policies.backbone import backbone_of
 from harness.policies.forward import NEEDS, Forward, score_tokens
@@ -43,6 +44,7 @@ class Policy:
         self.chat = bool(getattr(tokenizer, "chat_template", None)) if chat is None else chat
         self.stop_ids = _stop_ids(model, tokenizer)
         self.pad_id = _first(tokenizer.pad_token_id, *self.stop_ids, 0)
+        self.context: int | None = getattr(model.config, "max_position_embeddings", None)
         self.n_params = sum(parameter.numel() for parameter in model.parameters())
         self.backbone = backbone_of(self.model, precision)
         self._pieces: dict[int, str] = {}
@@ -50,15 +52,22 @@ class Policy:
     @classmethod
     def load(cls, name: str | Path, dtype: str = "float32", device: str = "cpu", *, chat: bool | None = None) -> Policy:
         """A policy from "embedded", the name of an added model, or a directory that transformers can load."""
+        from safetensors import SafetensorError
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
         path = resolve(name)
+        shown = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
         try:
             tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
             model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             reason = str(error).strip().splitlines()[0]
             raise HarnessError(f"policy {str(name)!r}: transformers cannot load {path}: {reason}") from error
+        finally:
+            if shown:
+                logging.enable_progress_bar()
         return cls(model, tokenizer, precision=dtype, device=device, chat=chat)
 
     def save(self, directory: str | Path) -> None:
@@ -143,6 +152,8 @@ class Policy:
         if unknown:
             needed = min(unknown)
             raise UsageError(f"policy.forward: need {needed!r} is unknown.{nearest(needed, NEEDS)}")
+        if not len(prompt_ids):
+            return self._nothing(completion_ids, needs)
         positions = torch.arange(1, completion_ids.shape[1] + 1, device=completion_ids.device)
         if mask_or_lengths.dim() == 1:
             lengths, mask = mask_or_lengths, positions <= mask_or_lengths[:, None]
@@ -151,6 +162,20 @@ class Policy:
             lengths = (positions * mask).amax(1) if mask.shape[1] else mask.sum(1)
         scored = self.backbone.score(prompt_ids, prompt_mask, completion_ids, lengths, hidden="hidden" in needs)
         return score_tokens(scored, completion_ids, mask, temperature, set(needs))
+
+    def _nothing(self, completion_ids: Tensor, needs: Collection[str]) -> Forward:
+        """The answer for no rows at all: that for one empty row, without the row."""
+        prompt = completion_ids.new_full((1, 1), self.pad_id)
+        blank = completion_ids.new_full((1, completion_ids.shape[1]), self.pad_id)
+        one = self.forward(prompt, torch.ones_like(prompt), blank, torch.zeros_like(prompt[:, 0]), needs=needs)
+        top = one.top_logits
+        return Forward(
+            logp=one.logp[:0],
+            entropy=None if one.entropy is None else one.entropy[:0],
+            hidden=None if one.hidden is None else one.hidden[:0],
+            prompt_hidden=None if one.prompt_hidden is None else one.prompt_hidden[:0],
+            top_logits=None if top is None else TopLogits(ids=top.ids[:0], logp=top.logp[:0]),
+        )
 
     @torch.no_grad()
     def score(

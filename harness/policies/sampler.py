@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from harness.errors import UsageError
 from harness.policies.assemble import Written, assemble
 from harness.policies.draw import draw
 from harness.policies.noise import key64, pass_key, uniforms_at
@@ -148,9 +149,20 @@ class Asked:
         self.ended = per_row(ended, torch.bool)
         self.limit = per_row([r.new_tokens for r in self.requests], torch.long) * ~self.ended
         self.width = int(self.limit.max()) if len(self) else 0
+        self._check_context(policy.context)
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def _check_context(self, context: int | None) -> None:
+        for request in self.requests:
+            length = len(request.prompt_ids) + max(request.max_tokens, len(request.prefix))
+            if context is not None and length > context:
+                count = len(request.prompt_ids)
+                raise UsageError(
+                    f"prompt {request.key!r}: {count} prompt tokens and max_tokens={request.max_tokens} together exceed"
+                    f" the policy's context of {context}; lower sampling.max_tokens or shorten the prompt"
+                )
 
     def contexts(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The distinct prompts (with prefixes) of these rows, left-padded with mask, and which one each row follows."""
