@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +15,7 @@ from harness.cli import options
 from harness.errors import HarnessError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from harness.suites.executor import Outcome
     from harness.suites.run import Plan, Report
     from harness.suites.schema import Suite
 
@@ -76,7 +79,13 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         print(f"# {len(planned.stacks)} rows, {len(planned.trials)} trials, kept in {planned.store.path}")
         return
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
-    report = execute(planned, workers=workers or None, max_minutes=max_minutes, present=Present(chosen))
+    report = execute(
+        planned,
+        workers=workers or None,
+        max_minutes=max_minutes,
+        present=Present(chosen),
+        on_end=mirror(planned.store.path, uri),
+    )
     finish(planned, report, uri)
     raise typer.Exit(report.exit_code)
 
@@ -115,6 +124,21 @@ def prepare_tracking(planned: Plan, uri: str) -> str:
     return chosen
 
 
+def mirror(directory: Path, uri: str) -> Callable[[Outcome], None]:
+    """What writes a trial to MLflow as it ends, so that a long suite can be watched there."""
+
+    def write(outcome: Outcome) -> None:
+        from harness.leaderboard import read_trials
+        from harness.tracking import sync_trials
+
+        with contextlib.suppress(HarnessError):  # said once, at the end; the files are the truth
+            trials = [trial for trial in read_trials(directory) if trial.path == outcome.job.directory]
+            if trials:
+                sync_trials(trials, uri)
+
+    return write if uri else lambda _: None
+
+
 def finish(planned: Plan, report: Report, uri: str) -> None:
     """Board, MLflow, and what to do next."""
     name = planned.suite.name
@@ -137,16 +161,11 @@ def finish(planned: Plan, report: Report, uri: str) -> None:
 
 def show_board(directory: Path, uri: str) -> None:
     """Print the table and write it to MLflow."""
-    from rich.console import Console
-
+    from harness.cli.leaderboard import show
     from harness.leaderboard import board
-    from harness.leaderboard.formats import as_table
 
     made = board(directory)
-    console = Console()
-    if not console.is_terminal:  # a pipe or a log has no edge to wrap at
-        console = Console(width=160)
-    console.print(as_table(made))
+    show(made, "table")
     if uri:
         from harness.tracking import sync
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,8 +19,10 @@ __all__ = ["Display"]
 class Display:
     """An Observer that shows the whole run and every running trial."""
 
-    def __init__(self, total: int, done: int, console: Console) -> None:
-        self.console = console
+    def __init__(
+        self, total: int, done: int, console: Console, on_end: Callable[[Outcome], None] = lambda _: None
+    ) -> None:
+        self.on_end = on_end
         self.count, self.done = total, done
         self.bars = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f} %"),
@@ -65,6 +68,7 @@ class Display:
         self.bars.console.print(line, highlight=False, soft_wrap=True)
         if outcome.error:
             self.bars.console.print(f"            {outcome.error}", highlight=False, markup=False, soft_wrap=True)
+        self.on_end(outcome)
 
     def _whole(self) -> None:
         part = self.done + sum(self.progress.values())

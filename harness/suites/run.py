@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,10 +75,11 @@ def execute(
     console: Console | None = None,
     runner: str = DEFAULT_RUNNER,
     present: Present | None = None,
+    on_end: Callable[[Outcome], None] = lambda _: None,
 ) -> Report:
     """Run or resume the trials of a plan. Every fault of a trial ends in its outcome, none is raised.
 
-    With `present`, trials on disk that would be others now are refused (UsageError).
+    With `present`, trials on disk that would be others now are refused (UsageError). `on_end` hears of every trial.
     """
     console = console or Console(stderr=True)
     todo.store.record(todo.suite, todo.stacks)
@@ -98,7 +99,7 @@ def execute(
     count = workers or max(1, runtime.cores() // todo.suite.threads)
     deadline = None if max_minutes is None else time.monotonic() + 60 * max_minutes
     interrupt = runtime.Interrupt()
-    with Display(len(todo.trials), len(todo.trials) - len(jobs), console) as display:
+    with Display(len(todo.trials), len(todo.trials) - len(jobs), console, on_end) as display:
 
         def announce(number: int) -> None:
             text = "finishing the running steps; once more to stop at once" if number == 1 else "stopping"
