@@ -29,7 +29,7 @@ class Display:
             TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn(), console=console,
             disable=not console.is_terminal, refresh_per_second=4,
         )  # fmt: skip
-        self.whole = self.bars.add_task("trials", total=max(total, 1), completed=done, note=f"{done} of {total}")
+        self.whole = self.bars.add_task("starting workers", total=max(total, 1), completed=done, note=f"{done} of {total}")
         self.trials: dict[Job, TaskID] = {}
         self.progress: dict[Job, float] = {}
 
@@ -44,6 +44,7 @@ class Display:
 
     def started(self, job: Job) -> None:
         """Add the trial's bar."""
+        self.bars.update(self.whole, description="trials")
         self.trials[job] = self.bars.add_task(job.label, total=1.0, note="")
 
     def beat(self, job: Job, news: dict[str, Any]) -> None:

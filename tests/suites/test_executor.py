@@ -55,7 +55,7 @@ def test_every_trial_runs_in_its_own_directory_and_reports(run):
 def test_a_failing_trial_is_marked_and_the_others_go_on(run, monkeypatch):
     monkeypatch.setattr(executor, "GRACE_SECONDS", 0.0)
     outcomes = run(
-        "by_name", methods=["raises", "crash", "hungry", "hangs"], seeds=1, limits__seconds=3, limits__memory="300MiB"
+        "by_name", methods=["raises", "crash", "hungry", "hangs"], seeds=1, limits__seconds=6, limits__memory="300MiB"
     )
     found = {outcome.job.config.method: (outcome.status, outcome.error) for outcome in outcomes}
     assert found["grpo(beta=0)"] == ("done", None)
@@ -64,7 +64,7 @@ def test_a_failing_trial_is_marked_and_the_others_go_on(run, monkeypatch):
     assert "killed by SIGSEGV" in found["crash"][1]
     assert found["hungry"][0] == "failed"
     assert "limits.memory is 300MiB" in found["hungry"][1]
-    assert found["hangs"] == ("timeout", "over limits.seconds = 3")
+    assert found["hangs"] == ("timeout", "over limits.seconds = 6")
     for outcome in outcomes:
         result = read_json(outcome.job.directory / "result.json")
         assert result["status"] == outcome.status
