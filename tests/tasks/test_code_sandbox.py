@@ -52,10 +52,9 @@ def test_faults_of_a_program_stay_its_own(sandbox, problems):
         "x//(x-x)",
         "undefined",
         "[x]",
-        "x**x**x**x",
         "__import__('os').getpid()",
-        problems[6].data["function"].text,
+        problems[5].data["function"].text,
     ]
-    columns = CodeTask().score_texts(problems[:7], texts, [False] * 7, sandbox=sandbox)
-    assert columns["all_passed"].tolist() == [0, 0, 0, 0, 0, 0, 1]
+    columns = CodeTask().score_texts(problems[:6], texts, [False] * 6, sandbox=sandbox)
+    assert columns["all_passed"].tolist() == [0, 0, 0, 0, 0, 1]
     assert columns["pass_fraction"].tolist()[:5] == [0] * 5

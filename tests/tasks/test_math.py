@@ -9,7 +9,7 @@ from harness.tasks.math import MathTask, canonical_sum, prompt_of, scratchpad
 
 TERMS = (23, 48, -7)
 PROBLEM = Problem("math:23+48-7", prompt_of(TERMS), "math", sum(TERMS), {"terms": TERMS})
-FIRST = ["39+37=", "31+30-43=", "26+9-45="]  # a change of the test set must be seen
+FIRST = ["31+30-43=", "45-16=", "48-45-50+42="]  # a change of the test set must be seen
 
 
 def scores(*texts: str, truncated: bool = False) -> dict[str, list[float]]:
