@@ -40,8 +40,9 @@ def evaluate_external(
 ) -> list[Measure]:
     """Run lm-eval's own tasks, groups or tags on `policy`; every number they report.
 
-    `include` is a folder with lm-eval task files of the user's own. `known` are further names to suggest for an unknown one. Raises UsageError for an unknown name, HarnessError where
-    the data cannot be reached or where lm-eval would run generated code in this process. Random states are kept.
+    `include` is a folder with lm-eval task files of the user's own; `known` are further names to suggest for an
+    unknown one. Raises UsageError for an unknown name, HarnessError where the data cannot be reached or where lm-eval
+    would run generated code in this process. Random states are kept.
     """
     import lm_eval
     from lm_eval.tasks import TaskManager

@@ -24,6 +24,7 @@ Kind = Literal["expression", "function"]
 Mode = Literal["namespaces", "limits"]
 START_SECONDS = 30.0
 MARGIN_SECONDS = 30.0
+CLOSE_SECONDS = 2.0
 BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from inside.server import main; sys.path.pop(0); main(sys.argv[2])"
 
 
@@ -71,7 +72,7 @@ def same(value: Any, expected: Any) -> bool:
 class Sandbox:
     """A running sandbox; `close` it, or use it in a `with` statement.
 
-    `seconds` is the CPU time a program may use (asleep it is stopped after five times as long), `memory` its address
+    `seconds` is the CPU time a program may use (a sleeper is stopped after five times as long), `memory` its address
     space in bytes. Raises HarnessError if mode is "namespaces" and the machine refuses them.
     """
 
@@ -104,7 +105,7 @@ class Sandbox:
         if self._process is None or self._owner != os.getpid():  # closed, or we are a fork of the one who started it
             self._start()
         body = f'{{"memory":{self.memory},"seconds":{self.seconds},"jobs":[{",".join(jobs)}]}}'.encode()
-        limit = MARGIN_SECONDS + len(jobs) * (6 * self.seconds + 0.1)
+        limit = MARGIN_SECONDS + len(jobs) * (30 * self.seconds + 1)  # the process keeps to tighter ones
         try:
             self._send(body)
             return list(self._receive(limit))
@@ -171,15 +172,18 @@ class Sandbox:
         process, self._process = self._process, None
         if process is None:
             return
-        if self._owner == os.getpid():
-            process.kill()
-            process.wait()
-        else:  # not ours to wait for
-            process.returncode = 0
         for stream in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):
                 if stream is not None:
                     stream.close()
+        if self._owner != os.getpid():  # not ours to wait for
+            process.returncode = 0
+            return
+        try:
+            process.wait(CLOSE_SECONDS)  # it ends when we hang up, whatever it runs
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def __enter__(self) -> Self:
         return self

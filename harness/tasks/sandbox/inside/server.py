@@ -24,7 +24,10 @@ __all__ = ["main"]
 MAX_RESULT = 1 << 20  # bytes that a program of its own may answer with
 MAX_RESULTS = 1 << 26  # and a child that runs vetted ones
 POLL_SECONDS = 0.02
-WALL_FACTOR = 5.0  # a program's time is CPU time, so that a busy machine changes no outcome; sleepers meet this
+# A program's time is CPU time, so that a busy machine changes no outcome. One that sleeps meets these.
+WALL_FACTOR = 5.0
+ASLEEP = 0.05  # CPU seconds a second
+LAST_FACTOR = 25.0
 PRELOAD = (
     "bisect", "collections", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "heapq",
     "itertools", "math", "operator", "random", "re", "statistics", "string", "typing",
@@ -158,8 +161,13 @@ class Server:
                 if not renew:
                     continue
                 began, used = time.monotonic(), _cpu(clock)
-            elif _cpu(clock) - used > self.seconds or time.monotonic() - began > WALL_FACTOR * self.seconds:
+            elif self.late(_cpu(clock) - used, time.monotonic() - began):
                 return bytes(data), True
+
+    def late(self, cpu: float, wall: float) -> bool:
+        """Whether a program has had its time."""
+        asleep = wall > WALL_FACTOR * self.seconds and cpu < ASLEEP * wall
+        return cpu > self.seconds or asleep or wall > LAST_FACTOR * self.seconds
 
     def kill(self, pid: int) -> None:
         """Nothing that a child started outlives it."""
