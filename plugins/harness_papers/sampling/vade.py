@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2511.18902", base="grpo(beta=0)")
+@method(paper="2511.18902", base="grpo(beta=0)", experimental=True)
 class VADE:
     """Every prompt has a Beta posterior of its pass rate; the prompts whose drawn rate is most informative are taken.
 
