@@ -34,7 +34,7 @@ def harness(directory, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_a_suite_from_the_first_command_to_mlflow(tmp_path):
     (tmp_path / "faulty.py").write_text(PLUGIN)
     first = harness(tmp_path, *SMALL, "--plugin", "faulty.py", "--methods", "faulty", "--set", "honesty=[placebo]")
