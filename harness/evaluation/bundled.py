@@ -85,16 +85,19 @@ def _evaluate(policy: Policy, about: Session, config: EvaluationConfig, seed: in
 
 def _load(task: str, repeats: int) -> Any:
     """The task as lm-eval's own object, from the bundled file, or from one written like it for any other task."""
+    import yaml
     from lm_eval.tasks import TaskManager
 
     with tempfile.TemporaryDirectory() as directory:
         folders = [str(TASK_FILES)]
         if not (TASK_FILES / f"{_name(task)}.yaml").exists():
-            text = (
-                f"include: {TASK_FILES / '_harness.yaml'}\ntask: {_name(task)}\ndataset_kwargs: {{task: {task!r}}}\n"
-                f"filter_list:\n  - name: {FILTER}\n    filter: [{{function: harness_score, task: {task!r}}}]\n"
-            )
-            Path(directory, f"{_name(task)}.yaml").write_text(text)
+            text = {
+                "include": str(TASK_FILES / "_harness.yaml"),
+                "task": _name(task),
+                "dataset_kwargs": {"task": task},
+                "filter_list": [{"name": FILTER, "filter": [{"function": "harness_score", "task": task}]}],
+            }
+            Path(directory, "task.yaml").write_text(yaml.safe_dump(text))
             folders.append(directory)
         loaded = TaskManager(include_path=folders, include_defaults=False).load([_name(task)])
     for one in loaded["tasks"].values():

@@ -1,5 +1,5 @@
 """The sandbox: right values out of good programs, and nothing but an error out of bad ones."""
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH101, PTH120, PTH123, PTH208
 
 import contextlib
 import os
@@ -119,7 +119,7 @@ def test_random_programs_and_set_order_repeat(namespaces):
 
 ENDLESS = {
     "loop": "while True: pass",
-    "loop that ignores signals": "import signal\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
+    "loop that ignores signals": "import signal\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
     "loop that catches everything": "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
     "huge power": "return 9**9**9**9",
     "endless printing": "while True: print('a' * (1 << 20))",
