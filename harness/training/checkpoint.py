@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-__all__ = ["KEEP", "load_newest", "optimizer_state", "remove", "restore_optimizer", "save"]
+__all__ = ["KEEP", "clear", "load_newest", "optimizer_state", "remove", "restore_optimizer", "save"]
 
 KEEP = 2
 FILES = ("tensors.safetensors", "state.json")
@@ -58,6 +58,11 @@ def load_newest(directory: Path) -> tuple[int, dict[str, Any]] | None:
             return int(path.name.removeprefix("step-")), tree
         shutil.rmtree(path, ignore_errors=True)
     return None
+
+
+def clear(directory: Path) -> None:
+    """Forget every checkpoint."""
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def remove(directory: Path, step: int) -> None:

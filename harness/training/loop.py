@@ -62,9 +62,6 @@ def step(context: Context, lag: Lag, number: int) -> tuple[dict[str, float], dic
         "updates": ledger.total.updates - before.updates,
         **state.metrics,
     }
-    if ledger.budget.currency == "seconds":  # no other run would see these again
-        metrics = {**metrics, "spent": float(number + 1)}
-        del metrics["progress"]
     timing = {
         "step": number,
         "total": time.perf_counter() - began,

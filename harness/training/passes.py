@@ -8,6 +8,7 @@ skipped unless someone reads their prompt's state.
 from __future__ import annotations
 
 import dataclasses
+import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from harness.batch import Batch, PolicyOutput, TopLogits
+from harness.errors import PluginError
 
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
@@ -105,7 +107,7 @@ class Pass:
         if self.modules:
             part = batch[rows]
             for name, module in self.modules.items():
-                leaves, self._specs[name] = pytree.tree_flatten(module(part, forward.hidden))
+                leaves, self._specs[name] = pytree.tree_flatten(_call(name, module, part, forward.hidden))
                 found |= {f"{name}:{i}": leaf for i, leaf in enumerate(leaves)}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -151,6 +153,22 @@ class Pass:
     def without_gradient(self) -> dict[str, Tensor]:
         """One pass over all rows that keeps no graph."""
         return self.gather([self.chunk(chunk) for chunk in self.plan])
+
+
+def _call(name: str, module: Any, batch: Batch, hidden: Tensor | None) -> Any:
+    """What a built module says. Raises PluginError for what it raises and for outputs that have not a row a row."""
+    try:
+        found = module(batch, hidden)
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = " ".join(str(error).split())
+        where = f"({frame.filename}:{frame.lineno})"
+        raise PluginError(f"built module {name!r}: {type(error).__name__}: {text} {where}") from error
+    for leaf in pytree.tree_leaves(found):
+        if not isinstance(leaf, Tensor) or leaf.shape[:1] != (len(batch),):
+            got = list(leaf.shape) if isinstance(leaf, Tensor) else type(leaf).__name__
+            raise PluginError(f"built module {name!r}: expected tensors with {len(batch)} rows, got {got}")
+    return found
 
 
 def _order(prompt: Tensor, length: Tensor) -> Tensor:

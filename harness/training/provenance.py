@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import platform
@@ -17,6 +18,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
+@functools.cache
 def provenance() -> dict[str, Any]:
     """Plain values, for config.json; what cannot be found out is None."""
     torch = sys.modules.get("torch")

@@ -6,12 +6,13 @@ import dataclasses
 import hashlib
 import json
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.budget import BudgetSpent
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError
 from harness.training import TRAINING_SEMANTICS, checkpoint
 from harness.training.files import TrialFiles, read_json, write_json
 from harness.training.learner import Diverged
@@ -70,11 +71,11 @@ def run_trial(
     catalogue: Catalogue | None = None,
     evaluate: Callable[..., Any] | None = None,
 ) -> TrialResult:
-    """Run a trial, or resume it from the newest whole checkpoint in `directory`; at once if its result is there.
+    """Run a trial, or resume it from the newest whole checkpoint in `directory`; at once if it is done.
 
-    `evaluate(policy, tasks, config, seed=, sandbox=)` gives a report with `score`, `tasks` and `items`; without it
-    nothing is evaluated. `should_stop` is asked after every step: True checkpoints and ends with "interrupted". Every
-    other fault of plugin or settings ends in the result's status and one-line error.
+    What an unfinished trial with another key left there is overwritten. `evaluate(policy, tasks, config, seed=, sandbox=)` gives a report with `score`, `tasks` and `items`; without it
+    nothing is evaluated. `should_stop` is asked after every step: True checkpoints and ends with "interrupted". A fault
+    of settings, plugin or harness ends in the result's status and one-line error, its traceback in traceback.txt.
     """
     directory = Path(directory)
     before = read_json(directory / "result.json")
@@ -93,9 +94,19 @@ def run_trial(
         status, error = "diverged", str(fault)
     except HarnessError as fault:
         status, error = "failed", str(fault)
+        _keep_traceback(directory)
+    except Exception as fault:  # noqa: BLE001 - the other trials of a suite go on
+        frame = traceback.extract_tb(fault.__traceback__)[-1]
+        text = " ".join(str(fault).split())
+        status, error = "failed", f"{type(fault).__name__}: {text} ({frame.filename}:{frame.lineno})"
+        _keep_traceback(directory)
     result = runner.result(status, error) if runner is not None else TrialResult("failed", error)
     write_json(directory / "result.json", dataclasses.asdict(result))
     return result
+
+
+def _keep_traceback(directory: Path) -> None:
+    (directory / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8")
 
 
 def _read_result(found: Mapping[str, Any]) -> TrialResult:
@@ -129,7 +140,7 @@ class _Runner:
         return self.files.directory / "checkpoints"
 
     def record_settings(self) -> None:
-        """Write config.json. Raises UsageError if the directory holds a trial with other numbers."""
+        """Write config.json; forget what a trial with other numbers left in the directory."""
         trial, path = self.trial, self.files.directory / "config.json"
         digests = {"task": trial.context.task.digest(), "policy": trial.context.policy.digest()}
         spec = trial.stack.spec()
@@ -175,13 +186,11 @@ class _Runner:
             evaluated = due(trial.config.evaluation.every, progress, ledger.progress) and ledger.left > 0
             if evaluated:
                 self._evaluate()
-            stopping = should_stop()
-            if evaluated or stopping or time.monotonic() - self.saved_at >= trial.config.checkpoint_seconds:
+            stopping, late = should_stop(), self.elapsed + time.monotonic() - self.began > limit
+            if evaluated or stopping or late or time.monotonic() - self.saved_at >= trial.config.checkpoint_seconds:
                 self._save()
-            if stopping:
-                return "interrupted"
-            if self.elapsed + time.monotonic() - self.began > limit:
-                return "timeout"
+            if stopping or late:
+                return "interrupted" if stopping else "timeout"
         self._evaluate()
         self._save()
         return "done"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.batch import Batch
 from harness.budget import BudgetSpent
+from harness.errors import PluginError
 from harness.policies.rollouts import Request
 from harness.training.reserve import affordable, numbered
 from harness.training.stages.assemble import assemble
@@ -30,19 +31,21 @@ def rounds(context: Context, _: Batch | None = None) -> Batch:
     if 2 * _completions(fitting) < _completions(requests) or not context.ledger.left > 0:
         msg = f"less than half of a batch fits into the {context.ledger.left:g} that are left"
         raise BudgetSpent(msg)
+    if not fitting:
+        msg = "allocate_rollouts asked for no completion at all; give at least one request with n > 0"
+        raise PluginError(msg)
     gathered: Batch | None = None
     while fitting:
+        number = state.round
         gathered = _gather(context, gathered, fitting)
-        if state.round + 1 >= state.max_rounds:
+        if number + 1 >= state.max_rounds:
             break
-        more = hooks.next_round(batch=gathered, round=state.round)
+        state.round = number + 1  # what is drawn from now on belongs to the next round
+        more = hooks.next_round(batch=gathered, round=number)
         if not more:
             break
-        state.round += 1
         fitting = affordable(context, list(more), gathered)
-    if gathered is None:
-        msg = "the stack asked for no completion: allocate_rollouts returned no request with n > 0"
-        raise BudgetSpent(msg)
+    assert gathered is not None
     return _kept(context, gathered)
 
 
