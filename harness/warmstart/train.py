@@ -47,7 +47,7 @@ class WarmUp:
     """A warm-up in progress: `policy` in float32 and the number of steps taken.
 
     A pure function of the recipe on one machine with one thread. The matrices learn by Muon (arXiv 2502.16982 for the
-    scale of its steps), which needs a third fewer examples here than AdamW; embeddings and norms by AdamW.
+    scale of its steps), under which the loss fell faster here than under AdamW; embeddings and norms by AdamW.
     """
 
     def __init__(self, recipe: Recipe) -> None:
