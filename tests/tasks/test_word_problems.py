@@ -5,13 +5,13 @@ import re
 import pytest
 
 from harness.tasks.base import SPLITS, Problem
-from harness.tasks.words import STORIES, WordProblemsTask
+from harness.tasks.word_problems import KINDS, WordProblemTask
 
 PROBLEM = Problem("word-problems:x", "?", "word-problems", 12)
 
 
 def scores(*texts, truncated=False):
-    columns = WordProblemsTask().score_texts([PROBLEM] * len(texts), texts, [truncated] * len(texts))
+    columns = WordProblemTask().score_texts([PROBLEM] * len(texts), texts, [truncated] * len(texts))
     return {name: values.tolist() for name, values in columns.items()}
 
 
@@ -34,7 +34,7 @@ def test_format_and_truncation():
 
 
 def test_splits_do_not_overlap():
-    found = {split: {p.data["canonical"] for p in WordProblemsTask().problems(split)} for split in SPLITS}
+    found = {split: {p.data["canonical"] for p in WordProblemTask().problems(split)} for split in SPLITS}
     assert len(found["test"]) == 1000
     assert not found["train"] & found["test"]
     assert not found["train"] & found["validation"]
@@ -42,8 +42,8 @@ def test_splits_do_not_overlap():
 
 
 def test_answers_are_small_whole_numbers_and_prompts_hold_the_numbers():
-    for p in WordProblemsTask().problems("train"):
+    for p in WordProblemTask().problems("train"):
         assert isinstance(p.answer, int)
-        assert 0 <= p.answer <= 200
+        assert 0 <= p.answer <= 300
         assert set(p.data["canonical"].split(":")[1].split(",")) <= set(re.findall(r"\d+", p.prompt))
-    assert {p.data["kind"] for p in WordProblemsTask().problems("test")} == set(STORIES)
+    assert {p.data["kind"] for p in WordProblemTask().problems("test")} == set(KINDS)
