@@ -29,6 +29,7 @@ class GrowingLayer(CacheLayerMixin):
 
     def __init__(self, capacity: int) -> None:
         super().__init__()
+        self.is_initialized = False  # older releases do not say so themselves
         self.capacity = capacity
         self.length = 0
 
