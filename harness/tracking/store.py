@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["artifact_root", "client", "database", "default_uri", "prepare_store"]
 
 SQLITE = "sqlite:///"
+SQLITE_HEADER = b"SQLite format 3\0"
 QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1", "GIT_PYTHON_REFRESH": "quiet"}
 
 
@@ -59,8 +61,33 @@ def prepare_store(uri: str) -> None:
     path = database(uri)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    with reachable(uri), exclusively(path):
+        refuse_other_files(path)
+    with reachable(uri), exclusively(path), quietly("mlflow.store.db.utils", "alembic"):  # migrations are no news
         client(uri).search_experiments(max_results=1)
+
+
+def refuse_other_files(path: Path) -> None:
+    """Say at once that a file is no database: MLflow would try ten times, ever more slowly."""
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as file:
+            if file.read(len(SQLITE_HEADER)) != SQLITE_HEADER:
+                raise HarnessError(
+                    f"MLflow store {path}: this is no SQLite database; move it away, or name another store"
+                )
+
+
+@contextlib.contextmanager
+def quietly(*names: str) -> Iterator[None]:
+    """Loggers that say only what went wrong."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 @contextlib.contextmanager

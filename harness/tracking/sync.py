@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from harness.leaderboard import Board, Trial
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Synced", "sync", "sync_trials"]
 
+RUNNING = "RUNNING"
 BATCH = 1000  # entries that a request may hold
 ROOM = 800  # metrics of a row's last request, which also holds its tags and params
 
@@ -102,28 +104,33 @@ def find(store: MlflowClient, experiment_id: str) -> dict[str, Run]:
 
 
 def put(store: MlflowClient, done: Synced, row: MlflowRow, known: Run | None) -> str:
-    """Write a row unless MLflow holds just that; a growing trial keeps its run, a changed result gets a new one."""
-    content = row.content
-    if known is not None and known.data.tags.get("content") == content:
+    """Write a row unless MLflow holds just that; a growing trial keeps its run, a changed result gets a new one.
+
+    A run is RUNNING until all of its row is there, so one that a dying server left half-written is written again.
+    """
+    tags = {**row.tags, "content": row.content}
+    if (
+        known is not None
+        and known.data.tags.get("content") == row.content
+        and known.info.status == row.status != RUNNING
+    ):
         done.unchanged += 1
         done.runs[row.key] = known.info.run_id
         return str(known.info.run_id)
-    if known is not None and known.info.status not in {"RUNNING", "KILLED"}:
+    if known is not None and known.info.status not in {RUNNING, "KILLED"}:
         store.delete_run(known.info.run_id)  # metrics are append-only: old numbers would stay beside the new ones
         done.deleted += 1
         known = None
     if known is None:
-        known = store.create_run(
-            done.experiment_id, start_time=now(), tags={"trial_key": row.key, "row": row.tags["row"]}, run_name=row.name
-        )
+        run = store.create_run(done.experiment_id, start_time=now(), tags=tags, run_name=row.name)
         done.created += 1
-        new = True
+        write(store, run, row, params=row.params)
     else:
+        run = known
         done.updated += 1
-        new = False
-    write(store, known, row, content, new=new)
-    done.runs[row.key] = known.info.run_id
-    return str(known.info.run_id)
+        write(store, run, row, tags=tags)
+    done.runs[row.key] = run.info.run_id
+    return str(run.info.run_id)
 
 
 def now() -> int:
@@ -131,27 +138,34 @@ def now() -> int:
     return int(time.time() * 1000)
 
 
-def write(store: MlflowClient, run: Run, row: MlflowRow, content: str, *, new: bool) -> None:
-    """Metrics, tags, files, status; the tag `content` last, so that a server that dies half-way is caught up later.
+def write(
+    store: MlflowClient,
+    run: Run,
+    row: MlflowRow,
+    *,
+    params: Mapping[str, str] = MappingProxyType({}),
+    tags: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Files, metrics, params (write-once: only a new run gets them) or tags, and at the very end the status.
 
-    Timestamps follow from the run's start and the step, so sending a point again changes nothing. Params are
-    write-once: only a new run gets them.
+    Timestamps follow from the run's start and the step, so sending a point again changes nothing.
     """
     from mlflow.entities import Metric, Param, RunTag
 
     run_id, start = run.info.run_id, run.info.start_time
-    metrics = [Metric(point.key, point.value, start + point.step, point.step) for point in row.points]
-    tags = [RunTag(key, value) for key, value in {**row.tags, "content": content}.items()]
     for path in row.files:
         store.log_artifact(run_id, str(path))
+    metrics = [Metric(point.key, point.value, start + point.step, point.step) for point in row.points]
     while len(metrics) > ROOM:
         store.log_batch(run_id, metrics=metrics[:BATCH])
         metrics = metrics[BATCH:]
-    params = [Param(key, value) for key, value in row.params.items()] if new else []
-    store.log_batch(run_id, metrics=metrics, params=params, tags=tags)
-    if row.status == "RUNNING":
-        store.update_run(run_id, status="RUNNING")
-    else:
+    store.log_batch(
+        run_id,
+        metrics=metrics,
+        params=[Param(key, value) for key, value in params.items()],
+        tags=[RunTag(key, value) for key, value in tags.items()],
+    )
+    if row.status != RUNNING:
         store.set_terminated(run_id, row.status)
 
 
@@ -167,11 +181,9 @@ def write_board(store: MlflowClient, done: Synced, board: Board, known: Run | No
         "board": hash_of(as_json(board)),
     }, [])  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        changed = known is None or known.data.tags.get("content") != row.content
-        run_id = put(store, done, row, known)
-        if changed:
-            export(board, Path(folder))
-            store.log_artifacts(run_id, folder)
+        if known is None or known.data.tags.get("content") != row.content:
+            row = replace(row, files=tuple(export(board, Path(folder))))
+        put(store, done, row, known)
 
 
 def hash_of(text: str) -> str:

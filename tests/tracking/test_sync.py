@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from harness.errors import HarnessError, UsageError
+from harness.leaderboard import board, read_trials
+from harness.tracking import boards, deep_link, plain_link, sync, sync_trials
+from harness.tracking.store import client
+from harness.tracking.view import ORDER, VIEW_TAG
+from tests.leaderboard.fixtures import GRPO, write_suite, write_trial
+
+
+@pytest.fixture
+def runs(tmp_path):
+    root = tmp_path / "tiny"
+    for seed in range(2):
+        write_trial(root, GRPO, seed, [0.25, 0.4 + seed / 100])
+        write_trial(root, "dapo+f-grpo(gamma=2)", seed, [0.25, 0.5 + seed / 100])
+        write_trial(root, f"{GRPO}+placebo", seed, [0.25, 0.4 + seed / 100])
+    write_suite(root, [GRPO, "dapo+f-grpo(gamma=2)", f"{GRPO}+placebo"], 2)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch):
+    """Drawing takes seconds, and other tests do it."""
+    monkeypatch.setattr("harness.leaderboard.export.save_figures", lambda _board, _folder: [])
+
+
+def rows(uri, experiment, kind):
+    found = client(uri).search_runs([experiment], f"tags.row = '{kind}'", order_by=[f"metrics.`{ORDER}` DESC"])
+    return list(found)
+
+
+def test_mlflows_own_table_is_the_board(runs, uri):
+    made = board(runs)
+    done = sync(made, runs, uri)
+    methods = rows(uri, done.experiment_id, "method")
+    assert [run.info.run_name for run in methods] == [row.method for row in made.rows]
+    first = methods[0].data
+    assert first.metrics["score"] == pytest.approx(made.rows[0].score.mean, abs=1e-4)
+    assert first.metrics["delta_low"] == pytest.approx(made.rows[0].order, abs=1e-4)
+    assert len(first.metrics) <= 20
+    assert first.params == {}
+    assert (first.tags["method"], first.tags["seeds"], first.tags["verdict"]) == (
+        "dapo+f-grpo(gamma=2)",
+        "2",
+        "provisional",
+    )
+    assert json.loads(first.tags["record"])["score"] == made.rows[0].score.mean
+
+
+def test_only_method_rows_carry_score(runs, uri):
+    done = sync(board(runs), runs, uri)
+    seeds = rows(uri, done.experiment_id, "seed")
+    assert len(seeds) == 6
+    for run in seeds:
+        assert "score" not in run.data.metrics
+        assert run.info.status == "FINISHED"
+        assert run.data.tags["seed"] in {"0", "1"}
+    assert len(rows(uri, done.experiment_id, "board")) == 1
+
+
+def test_experiment_opens_at_the_right_place(runs, uri):
+    done = sync(board(runs), runs, uri)
+    experiment = client(uri).get_experiment(done.experiment_id)
+    assert experiment.name == "tiny (rules 1)"
+    assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+    assert experiment.tags["mlflow.experiment.primaryMetric.name"] == "score"
+    note = experiment.tags["mlflow.note.content"]
+    assert "| 1 | dapo+f-grpo(gamma=2) |" in note
+    assert done.runs["board"] in note
+    view = json.loads(json.loads(experiment.tags[VIEW_TAG])["state"])
+    known = {f"metrics.`{key}`" for run in rows(uri, done.experiment_id, "method") for key in run.data.metrics}
+    known |= {f"tags.`{key}`" for run in rows(uri, done.experiment_id, "method") for key in run.data.tags}
+    assert set(view["selectedColumns"]) <= known  # every column that the view asks for exists
+    assert boards(uri) == {"tiny (rules 1)": done.experiment_id}
+
+
+def test_links():
+    assert deep_link("7", "http://127.0.0.1:5000/").startswith("http://127.0.0.1:5000/#/experiments/7/runs?")
+    assert f"orderByKey=metrics.%60{ORDER}%60&orderByAsc=false" in plain_link("7")
+
+
+def test_a_rebuild_changes_nothing(runs, uri):
+    first = sync(board(runs), runs, uri)
+    again = sync(board(runs), runs, uri)
+    assert (again.created, again.updated, again.deleted) == (0, 0, 0)
+    assert again.runs == first.runs
+
+
+def test_a_changed_board_gets_new_method_rows_and_keeps_its_seed_rows(runs, uri):
+    first = sync(board(runs), runs, uri)
+    write_trial(runs, "rloo", 0, [0.25, 0.3])
+    write_trial(runs, GRPO, 1, [0.25, 0.45])  # the same trial, with another result
+    second = sync(board(runs), runs, uri)
+    kept = f"key-{GRPO}-0-1"
+    assert first.runs[kept] == second.runs[kept]
+    assert first.runs[f"key-{GRPO}-1-1"] != second.runs[f"key-{GRPO}-1-1"]
+    methods = rows(uri, second.experiment_id, "method")
+    assert len(methods) == len({run.info.run_name for run in methods}) == 5
+    assert len(rows(uri, second.experiment_id, "seed")) == 7
+    assert len(rows(uri, second.experiment_id, "board")) == 1
+
+
+def test_a_row_that_left_the_board_leaves_mlflow(runs, uri):
+    sync(board(runs), runs, uri)
+    shutil.rmtree(next(path for path in runs.iterdir() if path.name.startswith("dapo")))
+    write_suite(runs, [GRPO], 2)
+    done = sync(board(runs), runs, uri)
+    assert "dapo+f-grpo(gamma=2)" not in {run.info.run_name for run in rows(uri, done.experiment_id, "method")}
+
+
+def test_a_server_that_died_half_way_is_caught_up(runs, uri, monkeypatch):
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    calls = iter(range(100))
+    whole = MlflowClient.log_batch
+
+    def dying(self, *arguments, **named):
+        if next(calls) == 4:
+            raise MlflowException("connection reset")
+        return whole(self, *arguments, **named)
+
+    monkeypatch.setattr(MlflowClient, "log_batch", dying)
+    with pytest.raises(HarnessError, match=r"connection reset.*--rebuild"):
+        sync(board(runs), runs, uri)
+    monkeypatch.undo()
+    monkeypatch.setattr("harness.leaderboard.export.save_figures", lambda _board, _folder: [])
+    done = sync(board(runs), runs, uri)
+    assert (done.unchanged, done.updated) == (4, 1)
+    seeds = rows(uri, done.experiment_id, "seed")
+    assert len(seeds) == 6
+    assert all(run.data.metrics["eval/score"] > 0.3 and run.info.status == "FINISHED" for run in seeds)
+
+
+def test_a_growing_trial_keeps_its_run(runs, uri):
+    path = write_trial(runs, "rloo", 0, [0.25, 0.3], progress=[0, 0.25], status=None)
+    first = sync_trials(read_trials(runs), uri)
+    run = client(uri).get_run(first.runs["key-rloo-0-1"])
+    assert run.info.status == "RUNNING"
+    write_trial(runs, "rloo", 0, [0.25, 0.3, 0.35], progress=[0, 0.25, 1.0])
+    assert path.is_dir()
+    second = sync_trials(read_trials(runs), uri)
+    assert second.runs == first.runs
+    run = client(uri).get_run(second.runs["key-rloo-0-1"])
+    assert (run.info.status, run.data.metrics["eval/score"]) == ("FINISHED", 0.35)
+    history = client(uri).get_metric_history(run.info.run_id, "eval/score")
+    assert [(point.step, point.value) for point in history] == [(0, 0.25), (250, 0.3), (1000, 0.35)]
+
+
+def test_how_a_trial_ended_is_how_its_run_ended(runs, uri):
+    expected = {"failed": "FAILED", "diverged": "FAILED", "timeout": "FAILED", "interrupted": "KILLED", None: "KILLED"}
+    for seed, status in enumerate(expected):
+        write_trial(runs, "raft", seed, [0.25, 0.3], status=status)
+    done = sync_trials([trial for trial in read_trials(runs) if trial.method == "raft"], uri, live=False)
+    found = [client(uri).get_run(done.runs[f"key-raft-{seed}-1"]) for seed in range(len(expected))]
+    assert [run.info.status for run in found] == list(expected.values())
+    assert ["error" in run.data.tags for run in found] == [True, True, True, True, False]
+
+
+def test_nothing_names_the_machine(runs, uri):
+    write_trial(runs, "rloo", 0, [0.25, 0.3], provenance={"host": "anna-laptop", "cpu": "model A"})
+    done = sync(board(runs), runs, uri)
+    tags = client(uri).get_run(done.runs["key-rloo-0-1"]).data.tags
+    assert tags["cpu"] == "model A"
+    assert "anna-laptop" not in tags.values()
+
+
+def test_mlflows_global_state_is_untouched(runs, uri):
+    import mlflow
+
+    before = mlflow.get_tracking_uri()
+    sync(board(runs), runs, uri)
+    assert mlflow.get_tracking_uri() == before
+    assert mlflow.active_run() is None
+
+
+def test_a_store_that_is_no_store_is_one_line(runs, tmp_path):
+    with pytest.raises(UsageError, match="no longer keeps plain files"):
+        sync(board(runs), runs, str(tmp_path / "mlruns"))
+    broken = tmp_path / "broken.db"
+    broken.write_text("this is no database, and long enough to be seen as none" * 20)
+    with pytest.raises(HarnessError, match="this is no SQLite database"):
+        sync(board(runs), runs, f"sqlite:///{broken}")
