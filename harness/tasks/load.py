@@ -18,10 +18,14 @@ def task_names() -> tuple[str, ...]:
 
 
 def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
-    """The task of a name, constructed with `options`.
+    """The task of a name, constructed with `options`; a path to a YAML file gives the data set task that it describes.
 
     Raises UsageError for an unknown name, a name that two distributions offer, and options that it does not take.
     """
+    if name.endswith((".yaml", ".yml")):
+        from harness.tasks.hf import DatasetTask
+
+        return DatasetTask(name, **(options or {}))
     found = [entry for entry in entry_points(group="harness.tasks") if entry.name == name]
     if not found:
         raise UsageError(f"unknown task {name!r}.{nearest(name, task_names())}")

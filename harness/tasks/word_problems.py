@@ -115,8 +115,9 @@ def _split(split: Split) -> tuple[Problem, ...]:
         canonical = kind.canonical(name, values)
         tries += 1
         if not kind.allowed(*values) or canonical in seen or hash_split(canonical) != split:
-            if tries > 300:  # a kind of two small numbers has only so many problems
-                turn, tries = turn + 1, 0
+            if tries > 300:  # a kind of two small numbers has only so many problems: these are all, or nearly
+                names.remove(name)
+                tries = 0
             continue
         p, q = pick(PEOPLE), pick(PEOPLE)
         while q == p:

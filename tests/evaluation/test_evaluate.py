@@ -39,12 +39,13 @@ class Parity(Task):
 
 
 def states():
-    return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    numpy = np.random.get_state()[1].tolist()  # noqa: NPY002
+    return random.getstate(), numpy, torch.get_rng_state().tolist()
 
 
 def test_random_states_are_left_alone(embedded, sandbox):
     random.seed(3)
-    np.random.seed(4)
+    np.random.seed(4)  # noqa: NPY002
     torch.manual_seed(5)
     before = states()
     evaluate(embedded, ["math", "code"], EvaluationConfig(problems=2, samples=1), seed=0, sandbox=sandbox)

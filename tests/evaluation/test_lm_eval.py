@@ -33,8 +33,9 @@ def instance(kind, *arguments, doc_id=0, task="t"):
 def test_log_likelihoods_are_the_models(tiny, model):
     pairs = [("12+3=", "15"), ("a", "b c"), ("x", "9"), ("long context, ", "and a longer answer"), ("", "q")]
     results = model.loglikelihood([instance("loglikelihood", *pair) for pair in pairs])
-    for (context, continuation), (total, greedy) in zip(pairs, results, strict=True):
-        context, continuation = context.rstrip(), context[len(context.rstrip()) :] + continuation
+    for (given, asked), (total, greedy) in zip(pairs, results, strict=True):
+        context = given.rstrip()
+        continuation = given[len(context) :] + asked
         prompt, ids = tiny.encode_prompt(context), tiny.encode(continuation)
         with torch.no_grad():
             logits = tiny.model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
@@ -164,9 +165,9 @@ def test_an_unknown_name_has_a_neighbour(tiny, folder, monkeypatch):
             super().__init__(include_path=str(folder), include_defaults=False)
 
     monkeypatch.setattr("lm_eval.tasks.TaskManager", Few)
-    with pytest.raises(UsageError, match="'summs'.*'sums'"):
+    with pytest.raises(UsageError, match=r"'summs'.*'sums'"):
         external.evaluate_external(tiny, ["summs"], include=folder)
-    with pytest.raises(UsageError, match="'mth'.*'math'"):
+    with pytest.raises(UsageError, match=r"'mth'.*'math'"):
         external.evaluate_external(tiny, ["mth"], known=["math"])
     assert managers == [False, True, True]
 
