@@ -16,7 +16,7 @@ import time
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: N812
 
 __all__ = ["Bound"]
 
@@ -48,7 +48,7 @@ class Block(nn.Module):
 class Network(nn.Module):
     """A causal language model with tied embeddings and learned positions."""
 
-    def __init__(self, vocabulary: int, width: int, layers: int, heads: int, inner: int, context: int) -> None:
+    def __init__(self, *, vocabulary: int, width: int, layers: int, heads: int, inner: int, context: int) -> None:
         super().__init__()
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
         self.blocks = nn.ModuleList(Block(width, heads, inner) for _ in range(layers))
@@ -77,7 +77,9 @@ class Bound:
         torch.manual_seed(seed)
         self.prompt, self.new, self.group, self.rows = prompt, new, group, rows
         self.batch = prompts * group
-        self.network = Network(vocabulary, width, layers, heads, inner, prompt + new)
+        self.network = Network(
+            vocabulary=vocabulary, width=width, layers=layers, heads=heads, inner=inner, context=prompt + new
+        )
         self.optimizer = torch.optim.AdamW(self.network.parameters(), lr=1e-4, foreach=True)
         self.ids = torch.randint(4, vocabulary, (prompts, prompt))
         shape = (self.batch, heads, prompt + new, width // heads)

@@ -33,7 +33,11 @@ from harness.tasks.base import Problem, Task
 from harness.tasks.load import load_task
 from harness.tasks.mixture import Mixture
 from harness.training.config import (
-    BudgetConfig, LearnerConfig, PolicyConfig, SamplingConfig, TrialConfig,
+    BudgetConfig,
+    LearnerConfig,
+    PolicyConfig,
+    SamplingConfig,
+    TrialConfig,
 )  # fmt: skip
 from harness.training.loop import step
 from harness.training.setup import Trial, make
@@ -55,6 +59,7 @@ class Digits(Task):
 
     def problems(self, split: str, limit: int | None = None) -> Sequence[Problem]:
         """The same for every split."""
+        del split
         numbers = [(a, b) for a in range(10, 99) for b in range(10, 99)]
         texts = [f"{a}+{b}=" for a, b in numbers][:limit]
         return [Problem(key=f"digits:{text}", prompt=text, task=self.name, answer=None) for text in texts]

@@ -73,9 +73,10 @@ def run_trial(
 ) -> TrialResult:
     """Run a trial, or resume it from the newest whole checkpoint in `directory`; at once if it is done.
 
-    What an unfinished trial with another key left there is overwritten. `evaluate(policy, tasks, config, seed=, sandbox=)` gives a report with `score`, `tasks` and `items`; without it
-    nothing is evaluated. `should_stop` is asked after every step: True checkpoints and ends with "interrupted". A fault
-    of settings, plugin or harness ends in the result's status and one-line error, its traceback in traceback.txt.
+    What an unfinished trial with another key left there is overwritten. `evaluate(policy, tasks, config, seed=,
+    sandbox=)` gives a report with `score`, `tasks` and `items`; without it nothing is evaluated. `should_stop` is asked
+    after every step: True checkpoints and ends with "interrupted". A fault of settings, plugin or harness ends in the
+    result's status and one-line error, its traceback in traceback.txt.
     """
     directory = Path(directory)
     before = read_json(directory / "result.json")
@@ -145,16 +146,9 @@ class _Runner:
         digests = {"task": trial.context.task.digest(), "policy": trial.context.policy.digest()}
         spec = trial.stack.spec()
         key = trial_key(trial.config, spec, digests)
-        known = read_json(path).get("trial_key")
-        if (
-            known is not None
-            and known != key
-            and (self.checkpoints.exists() or self.files.reaches({"metrics.jsonl": 1}))
-        ):
-            msg = (
-                f"{self.files.directory} holds a trial with other settings, plugins or data; use another directory or "
-            )
-            raise UsageError(msg + "remove it")
+        if read_json(path).get("trial_key") != key:
+            checkpoint.clear(self.checkpoints)
+            self.files.cut({})
         record = {
             "config": trial.config.model_dump(mode="json"),
             "stack": trial.stack.canonical,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,16 @@ import pytest
 import torch
 
 from harness.batch import Batch
+from harness.host import discover
 from harness.policies.random import tiny_policy
 from harness.training.config import (
-    BudgetConfig, LearnerConfig, OptimizerConfig, PolicyConfig, SamplerConfig, SamplingConfig, TrialConfig,
+    BudgetConfig,
+    LearnerConfig,
+    OptimizerConfig,
+    PolicyConfig,
+    SamplerConfig,
+    SamplingConfig,
+    TrialConfig,
 )  # fmt: skip
 from harness.training.loop import STAGES
 from harness.training.setup import Trial, make, open_sandbox
@@ -28,6 +36,16 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+_discover = functools.cache(discover)
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch):
+    """Installed plugins are read once, and nothing waits for the disk: neither changes what is tested here."""
+    monkeypatch.setattr("harness.training.setup.discover", _discover)
+    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +72,7 @@ def config(policy_dir: str) -> Callable[..., TrialConfig]:
             return section(**{**defaults, **found})
 
         currency = next((c for c in BudgetConfig.model_fields if c in changes), None)
-        budget = BudgetConfig(**({currency: changes.pop(currency)} if currency else {"compute": 6000}))
+        budget = BudgetConfig(**({currency: changes.pop(currency)} if currency else {"compute": 5000}))
         dtype = changes.pop("dtype", "float32")
         sections = {
             "policy": PolicyConfig(model=policy_dir, dtype=dtype),

@@ -107,7 +107,9 @@ def test_order_of_rows_and_padding_change_nothing(config, started, method):
     plain = gradients(trial, batch)
     order = torch.randperm(len(batch), generator=torch.Generator().manual_seed(1))
     assert apart(plain, gradients(trial, batch[order])) < CLOSE
-    groups = batch.replace(prompt=batch.prompt.max() - batch.prompt, group_keys=batch.group_keys.max() - batch.group_keys)
+    groups = batch.replace(
+        prompt=batch.prompt.max() - batch.prompt, group_keys=batch.group_keys.max() - batch.group_keys
+    )
     assert apart(plain, gradients(trial, groups)) < CLOSE
     assert apart(plain, gradients(trial, padded(batch, 5))) < CLOSE
     cut(trial, 3)

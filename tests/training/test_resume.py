@@ -18,6 +18,11 @@ from harness.training.config import TrialConfig
 from harness.training.trial import run_trial
 
 STATEFUL = """
+    class Head(torch.nn.Linear):
+        def forward(self, batch, hidden):
+            return super().forward(hidden)[..., 0]
+
+
     @method(base="grpo(beta=0)")
     class Moving:
         @hookimpl
@@ -30,7 +35,7 @@ STATEFUL = """
         @hookimpl
         def build(self, policy):
             torch.manual_seed(0)
-            return {"critic": Trained(torch.nn.Linear(policy.model.config.hidden_size, 1), lr=1e-2)}
+            return {"critic": Trained(Head(policy.model.config.hidden_size, 1), lr=1e-2)}
 
         @hookimpl
         def estimate_advantages(self, batch, state):
@@ -38,6 +43,10 @@ STATEFUL = """
                 self.seen[record.key] = self.seen.get(record.key, 0) + 1
             self.mean = 0.9 * self.mean + 0.1 * batch.reward.mean()
             return batch.reward - self.mean + 0.01 * torch.rand(len(batch), generator=state.generator)
+
+        @hookimpl
+        def regularize(self, batch, output):
+            return (output.modules["critic"] - batch.reward[:, None]).square()
 
         @hookimpl
         def end_step(self, batch):
@@ -54,7 +63,7 @@ def stopper(every):
 
 def evaluator(policy, tasks, settings, *, seed, sandbox):
     del tasks, settings, seed, sandbox
-    score = float(next(policy.model.parameters()).abs().sum())
+    score = float(next(policy.model.parameters()).detach().abs().sum())
     return SimpleNamespace(score=score, tasks={"math": {"accuracy": score}}, items=[])
 
 
@@ -78,7 +87,7 @@ def equal(a, b):
         else:
             one["total"].pop("seconds"), two["total"].pop("seconds")
         assert one == two, name
-    newest = [sorted((d / "checkpoints").glob("step-*"))[-1] / "tensors.safetensors" for d in (a, b)]
+    newest = [max((d / "checkpoints").glob("step-*")) / "tensors.safetensors" for d in (a, b)]
     one, two = map(load_file, newest)
     assert one.keys() == two.keys()
     assert all(torch.equal(one[name], two[name]) for name in one)
@@ -86,7 +95,7 @@ def equal(a, b):
 
 @pytest.mark.parametrize(
     ("method", "settings"),
-    [("grpo(beta=0)", {}), ("moving", {"lag": 2}), ("ppo", {"minibatches": 1}), ("ar3po", {"compute": 9000})],
+    [("moving", {"lag": 2}), ("ppo", {"minibatches": 1}), ("ar3po", {"compute": 4000})],
 )
 def test_a_trial_in_pieces_equals_an_uninterrupted_one(config, plugin, tmp_path, method, settings):
     settings = config(method, plugins=plugin(STATEFUL) if method == "moving" else (), **settings)
@@ -171,6 +180,6 @@ def test_kill_minus_nine_and_resume(config, tmp_path):
     assert kills == 4
     for name in ("metrics.jsonl",):
         assert (tmp_path / "whole" / name).read_bytes() == (directory / name).read_bytes()
-    tensors = [sorted((d / "checkpoints").glob("step-*"))[-1] / "tensors.safetensors" for d in (tmp_path / "whole", directory)]
+    tensors = [max((d / "checkpoints").glob("step-*")) / "tensors.safetensors" for d in (tmp_path / "whole", directory)]
     one, two = map(load_file, tensors)
     assert all(torch.equal(one[name], two[name]) for name in one)

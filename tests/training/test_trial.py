@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from harness.errors import UsageError
 from harness.training.metrics import NAMES
 from harness.training.trial import run_trial, trial_key
 
@@ -19,7 +19,7 @@ def lines(path):
 
 
 def weights(directory):
-    newest = sorted((directory / "checkpoints").glob("step-*"))[-1]
+    newest = max((directory / "checkpoints").glob("step-*"))
     return load_file(newest / "tensors.safetensors")
 
 
@@ -83,7 +83,9 @@ def test_files_of_a_trial(config, tmp_path):
     same_trial(tmp_path / "a", tmp_path / "b")
     record = json.loads((tmp_path / "a" / "config.json").read_text())
     assert record["stack"] == "grpo(beta=0)"
-    assert record["provenance"]["packages"]["torch"] == torch.__version__.split("+")[0] or record["provenance"]["packages"]
+    assert (
+        record["provenance"]["packages"]["torch"] == torch.__version__.split("+")[0] or record["provenance"]["packages"]
+    )
     ledger = json.loads((tmp_path / "a" / "ledger.json").read_text())
     assert ledger["spent"] == result.spent == lines(tmp_path / "a" / "metrics.jsonl")[-1]["spent"]
     timing = lines(tmp_path / "a" / "timing.jsonl")
@@ -93,12 +95,11 @@ def test_files_of_a_trial(config, tmp_path):
         assert all(name in NAMES or name.startswith(("reward/", "method/")) for name in record)
 
 
-def test_another_trial_in_the_directory_is_refused(config, tmp_path):
-    run_trial(config(), tmp_path)
-    (tmp_path / "result.json").unlink()
-    result = run_trial(config(seed=1), tmp_path)
-    assert result.status == "failed"
-    assert "other settings" in result.error
+def test_an_unfinished_trial_with_other_settings_is_overwritten(config, tmp_path):
+    run_trial(config(), tmp_path / "a", should_stop=lambda: True)
+    run_trial(config(seed=1), tmp_path / "a")
+    run_trial(config(seed=1), tmp_path / "b")
+    same_trial(tmp_path / "a", tmp_path / "b")
 
 
 def test_the_key_follows_what_changes_numbers(config):
@@ -233,7 +234,63 @@ def test_edge_cases_stay_finite(config, plugin, tmp_path, edge):
     assert all(bool(x.isfinite().all()) for x in weights(tmp_path / "t").values() if x.is_floating_point())
 
 
-def test_a_directory_for_a_file_is_an_error_of_use(config, tmp_path):
-    with pytest.raises((UsageError, OSError)):
-        (tmp_path / "t").write_text("")
-        run_trial(config(), tmp_path / "t")
+MODULES = {
+    "raises": ("1 / 0", r"built module 'critic': ZeroDivisionError"),
+    "shape": ("hidden.mean()", r"built module 'critic': expected tensors with 16 rows, got \[\]"),
+}
+
+
+@pytest.mark.parametrize("fault", MODULES)
+def test_a_faulty_module_fails_in_one_line(config, plugin, tmp_path, fault):
+    body, expected = MODULES[fault]
+    source = f"""
+        class Critic(torch.nn.Module):
+            def forward(self, batch, hidden):
+                return {body}
+
+
+        @method(base="grpo(beta=0)")
+        class Critical:
+            @hookimpl
+            def build(self):
+                return {{"critic": Critic()}}
+    """
+    result = run_trial(config("critical", plugins=plugin(source)), tmp_path / "t")
+    assert result.status == "failed"
+    assert re.match(expected, result.error)
+    assert "Traceback" in (tmp_path / "t" / "traceback.txt").read_text()
+
+
+ROUNDS = """
+    @method(base="grpo(beta=0)")
+    class Insatiable:
+        @hookimpl
+        def next_round(self, batch, round, state):
+            assert state.gathered is batch and len(batch) == 16 * (round + 1)
+            more = state.draw(2) + [state.request(batch.prompts[0].key, 8)]
+            return more
+
+        @hookimpl
+        def keep(self, batch):
+            return batch.round < 2
+"""
+
+
+def test_later_rounds_draw_other_prompts_and_number_rollouts_on(config, plugin, started):
+    trial, batch = started(config("insatiable", plugins=plugin(ROUNDS), max_rounds=3, compute=1e6))
+    gathered = trial.context.state.gathered
+    assert len(gathered) == 48
+    assert len(batch) == 32
+    assert gathered.round.tolist() == [0] * 16 + [1] * 16 + [2] * 16
+    keys = [record.key for record in gathered.prompts]
+    assert len(set(keys)) == 4 + 2 + 2
+    assert len(set(zip(keys, gathered.rollout.tolist(), strict=True))) == 48
+    assert keys.count(keys[0]) == 4 + 8 + 8
+    assert trial.context.ledger.counts["rollouts_dropped"] == 16
+
+
+def test_sampling_weights_may_be_some_steps_old(config, tmp_path):
+    run_trial(config(lag=2), tmp_path / "t")
+    found = lines(tmp_path / "t" / "metrics.jsonl")
+    assert [record["age"] for record in found][:4] == [0, 1, 2, 2]
+    assert found[0]["logp_gap_max"] < 1e-5 < found[2]["logp_gap_max"]
