@@ -29,7 +29,9 @@ class Display:
             TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn(), console=console,
             disable=not console.is_terminal, refresh_per_second=4,
         )  # fmt: skip
-        self.whole = self.bars.add_task("starting workers", total=max(total, 1), completed=done, note=f"{done} of {total}")
+        self.whole = self.bars.add_task(
+            "starting workers", total=max(total, 1), completed=done, note=f"{done} of {total}"
+        )
         self.trials: dict[Job, TaskID] = {}
         self.progress: dict[Job, float] = {}
 
