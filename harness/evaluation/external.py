@@ -115,5 +115,5 @@ def _explained(name: str) -> Iterator[None]:
 def _refusal(name: str) -> str:
     return (
         f"task {name!r}: lm-eval would run generated code in this process, which the harness never does;"
-        " code tasks run in its own sandbox, for example --tasks code"
+        " give --tasks a file of the harness's own (verify: code) for the same data, which run in its sandbox"
     )
