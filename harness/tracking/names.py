@@ -7,6 +7,7 @@ written as its hexadecimal code point between hyphens.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 
@@ -17,6 +18,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_]")
 ESCAPED = re.compile(r"-([0-9a-f]+)-")
 
 
+@functools.lru_cache(maxsize=4096)  # a trial has thousands of points of few names
 def encode(name: str) -> str:
     """A metric or parameter name as MLflow takes it; plain names (letters, digits, `_`, single inner `/`, `.`) stay."""
     text = "".join(kept(name, i) for i in range(len(name))) or "--"

@@ -29,16 +29,16 @@ class Point(NamedTuple):
 def trial_points(trial: Trial) -> list[Point]:
     """All points of a trial, at most MOST_POINTS and MOST_KEYS; `health/nonfinite` counts what could not be logged."""
     fixed = [*evaluation_points(trial), *cost_points(trial)]
-    train = list(training_points(trial))
-    broken = sum(not math.isfinite(point.value) for point in [*fixed, *train])
+    train: dict[str, list[Point]] = {}
+    for point in training_points(trial):
+        train.setdefault(point.key, []).append(point)
+    broken = [point for points in (fixed, *train.values()) for point in points if not math.isfinite(point.value)]
     fixed = [point for point in fixed if math.isfinite(point.value)]
-    train = [point for point in train if math.isfinite(point.value)]
     last = max((point.step for point in fixed), default=0)
-    fixed.append(Point("health/nonfinite", float(broken), last))
-    keys = {point.key for point in fixed}
-    names = list(dict.fromkeys(point.key for point in train))[: max(0, MOST_KEYS - len(keys))]
-    room = (MOST_POINTS - len(fixed)) // max(1, len(names))
-    return fixed[:MOST_POINTS] + [point for name in names for point in thin(name, train, max(room, 0))]
+    fixed.append(Point("health/nonfinite", float(len(broken)), last))
+    names = list(train)[: max(0, MOST_KEYS - len({point.key for point in fixed}))]
+    room = max(0, MOST_POINTS - len(fixed)) // max(1, len(names))
+    return fixed[:MOST_POINTS] + [point for name in names for point in thin(train[name], room)]
 
 
 def budget_step(record: dict[str, Any]) -> int:
@@ -83,8 +83,8 @@ def training_points(trial: Trial) -> Iterable[Point]:
                 yield Point(encode(f"train/{name}"), value, budget_step(record))
 
 
-def thin(name: str, points: Sequence[Point], room: int) -> list[Point]:
-    """At most `room` points of one metric: the first in each of `room` equal stretches of the budget.
+def thin(points: Sequence[Point], room: int) -> list[Point]:
+    """At most `room` points of one metric: the first finite one in each of `room` equal stretches of the budget.
 
     The stretches do not depend on how far the trial has come, so a trial that grows keeps the points it has logged.
     """
@@ -92,6 +92,6 @@ def thin(name: str, points: Sequence[Point], room: int) -> list[Point]:
         return []
     kept: dict[int, Point] = {}
     for point in points:
-        if point.key == name:
+        if math.isfinite(point.value):
             kept.setdefault(min(point.step * room // PER_MILLE, room - 1), point)
     return list(kept.values())

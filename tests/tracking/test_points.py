@@ -37,9 +37,9 @@ def test_a_long_trial_is_thinned(tmp_path):
 
 def test_thinning_keeps_what_a_growing_trial_has_logged():
     whole = [Point("a", float(i), i) for i in range(0, 1001, 3)]
-    early = thin("a", whole[:100], 20)
-    assert thin("a", whole, 20)[: len(early)] == early
-    assert len(thin("a", whole, 20)) <= 20
+    early = thin(whole[:100], 20)
+    assert thin(whole, 20)[: len(early)] == early
+    assert len(thin(whole, 20)) <= 20
 
 
 def test_what_is_not_finite_is_dropped_and_counted(tmp_path):
