@@ -205,6 +205,23 @@ def test_writing_to_every_descriptor_forges_nothing_for_others(box):
     assert [o.values for o in box.run(jobs[::-1])] == [[2], [None], [1]]
 
 
+def test_a_program_sees_nothing_of_the_others_of_its_batch_or_of_earlier_ones(box):
+    other = "def f(x):\n    'marker-4711'\n    return sum([x, 4711000])"
+    spy = """
+        import gc, sys
+        found, frame = [], sys._getframe()
+        while frame:
+            found.append(dict(frame.f_locals))
+            frame = frame.f_back
+        seen = repr(found) + repr([o for o in gc.get_objects() if type(o) in (list, tuple, dict) and len(o) < 1000])
+        return [word in seen for word in (''.join(('marker', '-4711')), str(4710999 + x))] == [False, False]
+    """
+    batch = [Job(other, [[1]]), Job(program(spy), [[2]]), Job(other + " ", [[1]])]
+    assert box.run(batch)[0].values == [4711001]
+    result = box.run(batch)[1]
+    assert (result.values, result.error) == ([True], None)
+
+
 def test_an_answer_of_the_wrong_shape_is_none(box):
     for text in ("[[1,2],null]", "[[[1]],null]", "{}", "[[NaN],null]", "[" * 5000, "[[1],null]x", "[[1],5]"):
         body = f"import os\nos.write(3, {text.encode()!r})\nos._exit(0)"

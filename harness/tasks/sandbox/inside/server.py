@@ -68,11 +68,14 @@ class Server:
 
     def serve(self) -> None:
         while True:
-            request = _receive(self.requests)
-            self.memory, self.seconds = request["memory"], request["seconds"]
-            outcomes = self.batch(request["jobs"])
-            body = ",".join(f"[{text},{'true' if late else 'false'}]" for text, late in outcomes)
-            _write_all(self.replies, f"[{body}]".encode())
+            self.answer(_receive(self.requests))
+
+    def answer(self, request: Any) -> None:
+        """One batch. Nothing of it stays in this process, which is what later programs are forked from."""
+        self.memory, self.seconds = request["memory"], request["seconds"]
+        outcomes = self.batch(request["jobs"])
+        body = ",".join(f"[{text},{'true' if late else 'false'}]" for text, late in outcomes)
+        _write_all(self.replies, f"[{body}]".encode())
 
     def batch(self, jobs: list[Any]) -> list[tuple[str, bool]]:
         """Per job the JSON text `[values, error]` and whether it ran out of time."""
@@ -80,7 +83,11 @@ class Server:
         start = 0
         while start < len(jobs):  # one child, unless a program manages to bring down the interpreter
             start = self.vetted(jobs, start, texts) + 1
-        return [self.alone(job) if text is None else (text, False) for job, text in zip(jobs, texts, strict=True)]
+        done = [(text, False) for text in texts]
+        for place, text in enumerate(texts):
+            if text is None:
+                done[place] = self.alone(jobs[place], (jobs, texts, done))
+        return done  # type: ignore[return-value]
 
     def vetted(self, jobs: list[Any], start: int, texts: list[str | None]) -> int:
         """Fill in `texts` from `start` on, in one child; the index of the job at which it ended."""
@@ -101,12 +108,15 @@ class Server:
             index += 1
         return index
 
-    def alone(self, job: Any) -> tuple[str, bool]:
-        """One program in a child of its own."""
+    def alone(self, job: Any, others: tuple[list[Any], ...]) -> tuple[str, bool]:
+        """One program in a child of its own, where the lists `others` are empty: it cannot look up what others gave."""
 
         def child(out: int) -> None:
             import random
 
+            for items in others:
+                items.clear()
+            gc.collect()
             random.seed(0)
             text = programs.run(*job).encode()
             while text:
