@@ -31,7 +31,7 @@ def compare(
     from harness.leaderboard.duel import duel
 
     directory = runs_of(suite, out)
-    one, two = (canonical(stack) or stack for stack in (first, second))
+    one, two = (canonical(stack, directory) for stack in (first, second))
     show(duel(directory, one, two, metric=metric))
 
 

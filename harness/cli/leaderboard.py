@@ -75,20 +75,21 @@ def load_board(directory: Path, metric: str, baseline: str | None) -> Board:
     """The board; a baseline may be written in any spelling of its stack."""
     from harness.leaderboard import board
 
-    return board(directory, metric=metric, baseline=canonical(baseline))
+    return board(directory, metric=metric, baseline=baseline and canonical(baseline, directory))
 
 
-def canonical(stack: str | None) -> str | None:
-    """A stack's canonical spelling where its plugins are installed, else as it was given."""
-    if stack is None:
-        return None
+def canonical(stack: str, directory: Path) -> str:
+    """A stack as its trials name it: as given where they do, else by the plugins that are installed."""
     from harness.errors import HarnessError
+    from harness.leaderboard import read_trials
 
+    if any(stack in {trial.method, trial.config.get("method")} for trial in read_trials(directory)):
+        return stack
     try:
         from harness.host import build_stack
 
-        return str(build_stack(stack).canonical)
-    except (HarnessError, ImportError):  # old results outlive their plugins: compare by the name they carry
+        return build_stack(stack).canonical
+    except HarnessError:  # unknown, or results that outlive their plugins: the board names what it has
         return stack
 
 

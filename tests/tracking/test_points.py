@@ -27,7 +27,7 @@ def test_seed_rows_never_carry_the_boards_own_keys(tmp_path):
 
 
 def test_a_long_trial_is_thinned(tmp_path):
-    points = points_of(tmp_path, steps=3000, metrics={f"m{i}": 1.0 for i in range(100)})
+    points = points_of(tmp_path, steps=1200, metrics={f"m{i}": 1.0 for i in range(70)})
     assert len(points) <= MOST_POINTS
     assert len({point.key for point in points}) <= MOST_KEYS
     last = [point.step for point in points if point.key == "train/loss"]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from harness.cli import compare, leaderboard, ui
+from harness.errors import HarnessError, UsageError
+from tests.leaderboard.fixtures import GRPO, write_suite, write_trial
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """A directory of runs with one suite in it."""
+    root = tmp_path_factory.mktemp("runs")
+    for seed in range(2):
+        write_trial(root / "tiny", GRPO, seed, [0.25, 0.4 + seed / 100])
+        write_trial(root / "tiny", "dr-grpo", seed, [0.25, 0.41])
+    write_suite(root / "tiny", [GRPO, "dr-grpo"], 2)
+    return root
+
+
+def call(*arguments):
+    app = typer.Typer()
+    for module in (leaderboard, compare, ui):
+        module.register(app)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_table_on_a_pipe_has_every_column(out):
+    text = call("leaderboard", "tiny", "--out", out).stdout
+    assert "tiny (rules 1): score against grpo(beta=0)" in text
+    assert "waste" in text
+    assert "Provisional" in text
+
+
+@pytest.mark.parametrize(
+    ("form", "start"), [("markdown", "### tiny"), ("csv", "method,role"), ("html", "<!doctype"), ("json", "{")]
+)
+def test_formats(out, form, start):
+    assert call("leaderboard", "tiny", "--out", out, "--format", form).stdout.startswith(start)
+
+
+def test_suite_by_name_file_or_directory(out, tmp_path, monkeypatch):
+    file = tmp_path / "some.yaml"
+    file.write_text("name: tiny\n")
+    monkeypatch.chdir(tmp_path)
+    texts = [call("leaderboard", name, "--out", out, "--format", "csv").stdout for name in ("tiny", file, out / "tiny")]
+    assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["leaderboard", "tinny"], "Did you mean 'tiny'"),
+        (["leaderboard", "tiny", "--format", "htm"], "Did you mean 'html'"),
+        (["leaderboard", "tiny", "--metric", "acuracy"], "Did you mean 'accuracy'"),
+        (["leaderboard", "tiny", "--baseline", "dr-gpro"], "Did you mean 'dr-grpo'"),
+        (["leaderboard", "nowhere.yaml"], "no suite file"),
+        (["compare", GRPO, "dr-grp", "tiny"], "Did you mean 'dr-grpo'"),
+        (["ui"], "no MLflow store"),
+    ],
+)
+def test_wrong_names_are_one_line_with_the_nearest_known(out, arguments, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        call(*arguments, "--out", out)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_compare(out):
+    text = call("compare", "dr-grpo", GRPO, "tiny", "--out", out).stdout
+    assert "nothing is claimed" in text
+    assert "P(better)" in text
+
+
+def test_export(out, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.leaderboard.export.save_figures", lambda _board, _folder: [])
+    call("leaderboard", "tiny", "--out", out, "--export", tmp_path / "board")
+    assert (tmp_path / "board" / "leaderboard.html").is_file()
+    assert (tmp_path / "board" / "trials.csv").is_file()
+
+
+def test_rebuild_of_an_unreachable_server_says_so(out, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(HarnessError, match=r"MLflow store http://127.0.0.1:9"):
+        call("leaderboard", "tiny", "--out", out, "--rebuild", "--tracking-uri", "http://127.0.0.1:9")
+
+
+def test_nothing_heavy_is_imported():
+    code = (
+        "import sys, harness.cli.leaderboard, harness.cli.compare, harness.cli.ui\n"
+        "heavy = {'torch', 'mlflow', 'pandas', 'scipy', 'matplotlib', 'rich.table'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "import harness.leaderboard, harness.tracking, harness.leaderboard.export, harness.leaderboard.duel\n"
+        "assert 'torch' not in sys.modules and 'mlflow' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
