@@ -116,7 +116,6 @@ class Server:
 
             for items in others:
                 items.clear()
-            gc.collect()
             random.seed(0)
             text = programs.run(*job).encode()
             while text:
