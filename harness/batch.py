@@ -108,6 +108,11 @@ class Batch:
         last = positions.amax(-1, keepdim=True) if self.tokens else positions
         return ((positions == last) & (positions > 0)).to(self.rewards.dtype)
 
+    @property
+    def trains(self) -> Tensor:
+        """[N] bool: False for rows of which `train_on` left out every token; completions of length 0 count as ever."""
+        return (self.mask > 0).any(-1) | (self.lengths == 0)
+
     @cached_property
     def advantage(self) -> Tensor:
         """[N] the masked mean of `advantages` (the value itself where the row has no token)."""

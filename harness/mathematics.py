@@ -94,9 +94,9 @@ def sequence_sum_weights(mask: Tensor) -> Tensor:
     return mask / (mask.sum(-1) > 0).sum().clamp_min(1)
 
 
-def constant_weights(mask: Tensor, length: float) -> Tensor:
-    """Sum over all tokens / (completions x a constant length); empty completions count."""
-    return mask / (max(mask.shape[0], 1) * length)
+def constant_weights(mask: Tensor, length: float, rows: int | None = None) -> Tensor:
+    """Sum over all tokens / (completions x a constant length). `rows`: how many completions count, empty ones too."""
+    return mask / (max(mask.shape[0] if rows is None else rows, 1) * length)
 
 
 # -- returns ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,4 +23,5 @@ def run(
     from harness.evaluation import evaluate
     from harness.training.trial import run_trial
 
-    return run_trial(config, directory, should_stop=should_stop, heartbeat=heartbeat, evaluate=evaluate)
+    asked = functools.partial(evaluate, system=config.policy.system)  # as in training
+    return run_trial(config, directory, should_stop=should_stop, heartbeat=heartbeat, evaluate=asked)

@@ -16,6 +16,7 @@ Relative files are looked up beside the YAML file.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,6 +105,13 @@ class DatasetTask(Task):
             return (marked if marked is not None else text).strip() == gold
         answer = marked if marked is not None else _last_line(text)
         return answer is not None and self._verifier.equal(gold, answer)
+
+    def digest(self) -> str:
+        """That of a task, and how answers are compared: the mapping decides it, and where the data lie does not."""
+        how = self.settings.model_dump(include={"verify", "verify_seconds", "entry", "tests", "prefix"})
+        parts = [super().digest(), repr(sorted(how.items()))]
+        parts += [repr(p.data["prefix"]) for split in SPLITS for p in self.problems(split) if "prefix" in p.data]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     # -- reading -------------------------------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ class Learner:
         """A new step starts from the weights as they are: they are what `logp_old` is of."""
         self.steps = 0
         self.pending = 0
-        self.logp_start: Tensor | None = None
+        self.logp_start: tuple[Tensor, Tensor] | None = None  # whose tokens, and their log-probabilities
 
     # -- what `update` is written with ---------------------------------------------------------------------------
 
@@ -115,9 +115,8 @@ class Learner:
 
     def with_start(self, batch: Batch) -> Batch:
         """The batch with the `logp_old` that its first backward pass found, where it has none."""
-        start = self.logp_start
-        if batch.logp_old is None and start is not None and start.shape == batch.mask.shape:
-            return batch.replace(logp_old=start)
+        if batch.logp_old is None and self.logp_start is not None and self.logp_start[0] is batch.completion_ids:
+            return batch.replace(logp_old=self.logp_start[1])
         return batch
 
     def epoch(self, batch: Batch) -> dict[str, float]:
@@ -208,7 +207,7 @@ class Learner:
         batch = work.batch
         output = work.output(tensors)
         if self.logp_start is None and self.steps == 0 and batch.logp_old is None:
-            self.logp_start = output.logp_old
+            self.logp_start = batch.completion_ids, output.logp_old
         if batch.logp_old is None:
             batch = batch.replace(logp_old=output.logp_old)
         batch = batch.replace(weights=self.hooks.aggregate(batch=batch))

@@ -36,8 +36,8 @@ class MeteredSampler:
         self._ledger = ledger
         self._state = state
         self._want_entropy = want_entropy
-        self._place: tuple[int, int, str] = (-1, -1, "")
-        self._calls = 0
+        self._place = (-1, -1)
+        self._calls: dict[str, int] = {}
 
     def generate(
         self, requests: Sequence[Request], *, stream: str = "train", category: str = "generate", **_: Any
@@ -49,16 +49,17 @@ class MeteredSampler:
             price = f"may cost {ledger.amount(worst):g}, {ledger.left:g} is left"
             msg = f"{category} of {worst.rollouts:g} completions {price}"
             raise BudgetSpent(msg)
-        place = (state.step, state.round, stream)
-        self._calls = self._calls + 1 if place == self._place else 0
-        self._place = place
+        if (state.step, state.round) != self._place:
+            self._place, self._calls = (state.step, state.round), {}
+        before = self._calls.get(stream, 0)
+        self._calls[stream] = before + 1
         rollouts = self._sampler.generate(
             list(requests),
             seed=state.seed,
             step=state.step,
             round=state.round,
             want_entropy=self._want_entropy,
-            stream=f"{stream}/{self._calls}" if self._calls else stream,
+            stream=f"{stream}/{before}" if before else stream,
         )
         self._charge(requests, rollouts, category)
         return rollouts

@@ -28,6 +28,9 @@ def affordable(context: Context, requests: Sequence[Request], gathered: Batch | 
     held = Cost(updates=context.habits.updates)
     if gathered is not None:
         held = held + _follow(context, float(row_tokens(gathered).sum()))
+        if "greedy" in context.needs:
+            for key in dict.fromkeys(record.key for record in gathered.prompts):
+                held = held + greedy_cost(context.state.request(key, n=1))
     by_prompt: dict[str, list[Request]] = {}
     for request in requests:
         if request.n > 0:

@@ -197,6 +197,14 @@ class TestWeights:
         # With alpha = 1 every completion has the same share of the whole weight.
         assert shares.sum(1).tolist() == approx([4 / 3, 4 / 3])
 
+    @pytest.mark.parametrize("method", ["dapo", "cispo", "grpo", "reinforce", "dr-grpo", "delta-l", "delta-l(alpha=0)"])
+    def test_rows_left_out_of_the_loss_dilute_nothing(self, method):
+        alone = probe.weights(method, self.mask, max_tokens=4)
+        beside = probe.weights(method, [*self.mask, [0, 0, 0, 0]], lengths=[2, 4, 3], max_tokens=4)
+        assert beside[:2] == approx(alone)
+        assert not beside[2:].any()
+        assert not probe.weights(method, [[0, 0], [0, 0]], lengths=[2, 1]).any()
+
     def test_the_constant_is_not_the_padded_width(self):
         padded = [[*row, 0, 0, 0] for row in self.mask]
         for method in ("dr-grpo", "delta-l"):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.suites.expand import trials
 from harness.suites.run import clean, clean_targets, execute, plan
 from harness.suites.status import status_of
 from harness.suites.store import read_json, write_json
@@ -172,3 +173,16 @@ def test_states_are_read_from_files(run, tmp_path, suite):
         assert status_of(todo.trials[0], todo.store).status == "interrupted"
     write_json(directory / "status.json", {**news, "host": "elsewhere"})
     assert status_of(todo.trials[0], todo.store).status == "running"
+
+
+def test_evaluation_gets_the_system_prompt_that_training_gets(suite, monkeypatch, tmp_path):
+    from harness.suites import trial
+
+    asked = {}
+    monkeypatch.setattr("harness.evaluation.evaluate", lambda *_, **options: asked.update(options))
+    monkeypatch.setattr(
+        "harness.training.trial.run_trial", lambda *_, evaluate, **__: evaluate(None, [], None, seed=0, sandbox=None)
+    )
+    config = trials(suite(policy__system="Answer."), lambda text: text)[0]
+    trial.run(config, tmp_path, should_stop=lambda: False, heartbeat=lambda _: None)
+    assert asked["system"] == "Answer."

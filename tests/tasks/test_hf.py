@@ -151,6 +151,13 @@ def test_wrong_mappings_are_one_line(files, settings, message):
         task(files, **settings).problems("test")
 
 
+def test_the_digest_knows_how_answers_are_compared(files):
+    first = task(files).digest()
+    assert task(files).digest() == first
+    assert task(files, verify="exact").digest() != first
+    assert task(files, verify_seconds=1.0).digest() != first
+
+
 def test_wrong_files_are_one_line(tmp_path, files):
     with pytest.raises(UsageError, match=r"no task file.*suns.yaml"):
         load_task(str(tmp_path / "suns.yaml"))

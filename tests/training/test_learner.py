@@ -192,6 +192,15 @@ def test_a_cut_batch_without_old_log_probabilities_is_refused_after_a_step(confi
         learner.backward(batch[:3])
 
 
+def test_other_rows_never_get_the_start_of_these(config, started):
+    trial, batch = started(config(minibatches=1))
+    learner = trial.context.learner
+    learner.epoch(batch)
+    assert learner.with_start(batch).logp_old is not None
+    with pytest.raises(HarnessError, match="no logp_old"):  # as many rows, in another order
+        learner.epoch(batch[torch.arange(len(batch)).flip(0)])
+
+
 def test_a_direct_loss_is_refused_where_one_pass_does_not_fit(config, started):
     trial, batch = started(config(micro_batch=3))
     trial.context.learner.direct = "tree-loss"

@@ -9,7 +9,9 @@ import pytest
 from harness.budget import BudgetSpent
 from harness.policies.sampler import Sampler
 from harness.training.loop import step
+from harness.training.reserve import affordable
 from harness.training.setup import make, open_sandbox
+from harness.training.stages.rounds import rounds
 from harness.training.trial import run_trial
 
 CASES = [
@@ -114,6 +116,36 @@ def test_under_seconds_the_check_is_between_steps(config, tmp_path):
     result = run_trial(config(seconds=0.05), tmp_path / "t")
     assert result.status == "done"
     assert result.steps >= 1
+
+
+def test_a_later_round_leaves_room_for_greedy_completions(config, monkeypatch):
+    settings = config("remax(beta=0)", compute=1e6, minibatches=1)
+    with open_sandbox(settings) as (task, sandbox):
+        context = make(settings, task, sandbox).context
+        context.state.begin_step(0, 0.0)
+        rounds(context)
+        context.state.round = 1
+        more, held = context.state.draw(1), []
+        monkeypatch.setattr(context.ledger, "fits", lambda cost: held.append(cost.compute) or True)
+        affordable(context, more, context.state.gathered)
+        context.needs = frozenset()
+        affordable(context, more, context.state.gathered)
+        prompts = [len(context.state.request(key).prompt_ids) for key in [*context.state.places, more[0].key]]
+    assert len(prompts) == 5
+    assert held[0] - held[1] == sum(prompts) + 5 * 8
+
+
+def test_every_pass_of_a_round_has_noise_of_its_own(config, started):
+    context = started(config(compute=1e6))[0].context
+    requests = context.state.draw(2)
+
+    def sample(stream="train"):
+        return context.sampler.generate(requests, stream=stream, category=stream).texts
+
+    found = [sample(), sample("other"), sample(), sample("other")]
+    assert len(set(found)) == 4
+    context.state.begin_step(1, 0.0)
+    assert sample() not in found
 
 
 def test_whole_groups_are_dropped_until_the_worst_case_fits(config):

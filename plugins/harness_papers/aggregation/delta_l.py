@@ -11,6 +11,8 @@ from harness import hookimpl, method
 if TYPE_CHECKING:
     from harness import Batch
 
+EPS = 1e-30  # where nothing trains
+
 
 @method(paper="2509.07558", base="grpo(beta=0)")
 class DeltaL:
@@ -20,7 +22,8 @@ class DeltaL:
 
     alpha: 1 is the minimum-variance choice (0.75 for math in the paper); 0 is Dr. GRPO's constant. length: the
     constant M, by default the most tokens that a completion may have (the authors' code divides by the padded width).
-    Edge cases: lengths below 1 count as 1; equal lengths give Dr. GRPO's weights.
+    Edge cases: lengths below 1 count as 1; equal lengths give Dr. GRPO's weights; completions that are
+    left out of the loss are no part of the sum.
     Source: arXiv 2509.07558 and the authors' code. Confidence: code.
     """
 
@@ -30,5 +33,5 @@ class DeltaL:
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:
         """The weight of a completion on each of its tokens."""
-        power = batch.mask.sum(-1, keepdim=True).clamp_min(1) ** -self.alpha
-        return batch.mask * (power / power.sum()) / (self.length or batch.max_tokens)
+        power = batch.mask.sum(-1, keepdim=True).clamp_min(1) ** -self.alpha * batch.trains[:, None]
+        return batch.mask * (power / power.sum().clamp_min(EPS)) / (self.length or batch.max_tokens)

@@ -20,7 +20,8 @@ class DrGRPO:
     A_i = R_i - mean_g(R);  L = (1/N) (1/length) sum_i sum_t of the clipped token losses, over all N completions.
 
     length: the constant, by default the most tokens that a completion may have; never the padded width.
-    Edge cases: equal rewards and groups of one give exactly 0; empty completions count in N.
+    Edge cases: equal rewards and groups of one give exactly 0; empty completions count in N, those
+    that are left out of the loss do not.
     Source: arXiv 2503.20783 and the authors' code. Confidence: code.
     """
 
@@ -34,4 +35,4 @@ class DrGRPO:
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:
         """The token sum over a constant."""
-        return constant_weights(batch.mask, self.length or batch.max_tokens)
+        return constant_weights(batch.mask, self.length or batch.max_tokens, int(batch.trains.sum()))
