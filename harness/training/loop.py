@@ -17,6 +17,7 @@ from harness.training.stages.rewards import shape_rewards
 from harness.training.stages.rounds import rounds
 from harness.training.stages.train_on import train_on
 from harness.training.stages.update import update
+from harness.training.state import seeded
 
 if TYPE_CHECKING:
     from harness.training.context import Context
@@ -41,18 +42,8 @@ def step(context: Context, lag: Lag, number: int) -> tuple[dict[str, float], dic
     state.begin_step(number, ledger.progress)
     context.learner.set_schedule(factor(context.config.optimizer, state.progress))
     context.age = lag.begin_step()
-    seconds: dict[str, float] = {}
-    batch: Batch | None = None
-    for stage in STAGES:
-        if batch is not None and len(batch) == 0 and stage is not end:
-            continue
-        stage_began = time.perf_counter()
-        try:
-            batch = stage(context, batch)
-        finally:
-            took = time.perf_counter() - stage_began
-            seconds[stage.__name__] = took
-            ledger.seconds += took
+    with seeded(context.config.seed, number):
+        seconds = _stages(context)
     context.hooks.check_hidden(number)
     ledger.count(steps=1)
     metrics = {
@@ -70,6 +61,22 @@ def step(context: Context, lag: Lag, number: int) -> tuple[dict[str, float], dic
         "memory": _memory(context.policy.device.type),
     }
     return metrics, timing
+
+
+def _stages(context: Context) -> dict[str, float]:
+    """Run every stage; the seconds that each took are on the clock."""
+    seconds: dict[str, float] = {}
+    batch: Batch | None = None
+    for stage in STAGES:
+        if batch is not None and len(batch) == 0 and stage is not end:
+            continue
+        began = time.perf_counter()
+        try:
+            batch = stage(context, batch)
+        finally:
+            seconds[stage.__name__] = time.perf_counter() - began
+            context.ledger.seconds += seconds[stage.__name__]
+    return seconds
 
 
 def _memory(device: str) -> int:

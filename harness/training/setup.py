@@ -18,7 +18,7 @@ from harness.training.lag import Lag
 from harness.training.learner import Learner
 from harness.training.meter import MeteredPolicy, MeteredSampler
 from harness.training.run import Run
-from harness.training.state import State
+from harness.training.state import State, seeded
 
 if TYPE_CHECKING:
     from harness.host import Catalogue
@@ -71,8 +71,9 @@ def make(config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue 
         config=config, needs=stack.needs, hooks=hooks, state=state, ledger=ledger, policy=policy, metered=metered,
         sampler=sampler, task=task, learner=None, habits=Habits(0.0, 0.0),  # type: ignore[arg-type]
     )  # fmt: skip
-    hooks.start(run=Run(context))
-    built = {name: _trained(module, policy) for name, module in hooks.build(policy=metered, task=task).items()}
+    with seeded(config.seed, "start"):
+        hooks.start(run=Run(context))
+        built = {name: _trained(module, policy) for name, module in hooks.build(policy=metered, task=task).items()}
     context.learner = Learner(
         policy, config.learner, config.optimizer, ledger, needs=stack.needs, built=built, direct=stack.direct
     )
@@ -84,7 +85,7 @@ def make(config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue 
 
 def _trained(module: Any, policy: Policy) -> Trained:
     made = module if isinstance(module, Trained) else Trained(module)
-    made.module.to(device=policy.device, dtype=policy.dtype)
+    made.module.to(device=policy.device, dtype=policy.dtype).eval()  # dropout is off
     if not made.train:
         made.module.requires_grad_(False)
     return made

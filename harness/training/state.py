@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,13 +19,25 @@ if TYPE_CHECKING:
     from harness.training.config import TrialConfig
     from harness.training.meter import MeteredPolicy
 
-__all__ = ["State", "StepPool", "derive_seed"]
+__all__ = ["State", "StepPool", "derive_seed", "seeded"]
 
 
 def derive_seed(*parts: object) -> int:
     """A 63-bit seed from named parts: streams are keyed, never drawn from one another."""
     text = "/".join(map(str, parts)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
+
+
+@contextlib.contextmanager
+def seeded(*parts: object) -> Iterator[None]:
+    """Torch's global generator keyed by named parts inside the block, and as it was after it.
+
+    For plugins that draw from it (a module's initial weights, say): they should use `state.generator`, but a trial
+    must not depend on what the process did before.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(*parts))
+        yield
 
 
 class StepPool:

@@ -34,7 +34,6 @@ STATEFUL = """
 
         @hookimpl
         def build(self, policy):
-            torch.manual_seed(0)
             return {"critic": Trained(Head(policy.model.config.hidden_size, 1), lr=1e-2)}
 
         @hookimpl
