@@ -22,7 +22,7 @@ from harness.runtime import Interrupt
 __all__ = ["register", "ui"]
 
 POLL = 0.2  # seconds
-PATIENCE = 120.0  # seconds until a server must answer; it takes 5 on an idle machine
+PATIENCE = 300.0  # seconds until a server must answer: 5 on an idle machine, minutes on a crowded one
 
 
 def register(app: typer.Typer) -> None:

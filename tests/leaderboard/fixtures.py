@@ -27,6 +27,7 @@ def write_trial(
     curve: Sequence[float] | Mapping[str, Sequence[float]],
     *,
     status: str | None = "done",
+    suite: str = "tiny",
     rules: int = 1,
     clips: bool = False,
     clip_share: float = 0.1,
@@ -45,7 +46,7 @@ def write_trial(
     directory.mkdir(parents=True, exist_ok=True)
     names = [part.split("(")[0] for part in method.split("+")]
     write_json(directory / "config.json", {
-        "config": {"suite": "tiny", "rules": rules, "method": method, "seed": seed,
+        "config": {"suite": suite, "rules": rules, "method": method, "seed": seed,
                    "budget": {"compute": BUDGET, "seconds": None}},
         "stack": method,
         "spec": {"plugins": [
