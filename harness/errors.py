@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["CheckFailed", "HarnessError", "PluginError", "UsageError", "nearest"]
+__all__ = ["HarnessError", "PluginError", "UsageError", "nearest"]
 
 
 class HarnessError(Exception):
@@ -18,10 +18,6 @@ class UsageError(HarnessError):
     """Bad input: an unknown name, a wrong value, a file that is not there."""
 
     exit_code = 2
-
-
-class CheckFailed(HarnessError):
-    """A conformance check, a test of a rule, or a comparison that did not hold."""
 
 
 class PluginError(HarnessError):

@@ -6,9 +6,10 @@ stack answers first); "all" hooks collect a list. A wrapper (`@hookimpl(wrapper=
 returns what replaces it.
 """
 
+# mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -56,10 +57,10 @@ class HookSpecs:
 
     @hookspec
     def keep(self, batch: Batch, state: Any) -> Tensor:
-        """bool [N], and-ed: rows that stay; the others leave before any statistic and stay charged."""
+        """A bool [N], and-ed: rows that stay; the others leave before any statistic and stay charged."""
 
     @hookspec(firstresult=True)
-    def next_round(self, batch: Batch, round: int, state: Any) -> Sequence[Any] | None:
+    def next_round(self, batch: Batch, round: int, state: Any) -> Sequence[Any] | None:  # noqa: A002 - its name
         """More requests after round `round`, or None to pass to the plugin below. Default: None, one round."""
 
     @hookspec(firstresult=True)
@@ -72,7 +73,7 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def shape_rewards(self, batch: Batch, state: Any) -> Batch:
-        """The batch with rewards changed, via `batch.add_reward` or `batch.replace(rewards=...)`. Default: unchanged."""
+        """The batch with rewards changed, by `batch.add_reward` or `batch.replace(rewards=...)`. Default: unchanged."""
 
     @hookspec(firstresult=True)
     def estimate_advantages(self, batch: Batch, state: Any) -> Tensor:
@@ -80,7 +81,7 @@ class HookSpecs:
 
     @hookspec
     def train_on(self, batch: Batch, state: Any) -> Tensor:
-        """bool [N] or [N, T], and-ed: what enters the loss and its denominators; the rest stays in statistics."""
+        """A bool [N] or [N, T], and-ed: what enters the loss and its denominators; the rest stays in statistics."""
 
     @hookspec(firstresult=True)
     def aggregate(self, batch: Batch, state: Any) -> Tensor:
@@ -107,4 +108,4 @@ class HookSpecs:
         """None, or metrics to log; `state.gathered` has the dropped rows too."""
 
 
-HOOKS: tuple[str, ...] = tuple(name for name, value in vars(HookSpecs).items() if isinstance(value, Callable))
+HOOKS: tuple[str, ...] = tuple(name for name, value in vars(HookSpecs).items() if callable(value))

@@ -7,7 +7,7 @@ from harness import hookimpl, method
 class MyMethod:
     """Half of the group-relative signal comes from the best completion of the group.
 
-    A_i = (1 - share) (R_i - mean_g(R)) + share (1[i is a best one] - mean_g(1[best])); 0 in a group where all are equal.
+    A_i = (1 - share) (R_i - mean_g(R)) + share (1[i is a best one] - mean_g(1[best])); 0 where all are equal.
     """
 
     share: float = 0.5
