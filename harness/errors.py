@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["HarnessError", "PluginError", "UsageError", "nearest"]
+__all__ = ["CheckFailed", "HarnessError", "PluginError", "UsageError", "nearest"]
 
 
 class HarnessError(Exception):
@@ -18,6 +18,10 @@ class UsageError(HarnessError):
     """Bad input: an unknown name, a wrong value, a file that is not there."""
 
     exit_code = 2
+
+
+class CheckFailed(HarnessError):  # noqa: N818 - a check that did not hold, not a fault
+    """A conformance check, a test of a rule, or a comparison that did not hold."""
 
 
 class PluginError(HarnessError):
