@@ -30,7 +30,7 @@ from step import REPEATS, SHAPE, Digits, trial
 from harness.budget import Ledger
 from harness.host import contracts
 from harness.policies.random import llama_policy
-from harness.training import learner, loop
+from harness.training import gradients, learner, loop
 from harness.training.files import TrialFiles
 from harness.training.stages import end
 
@@ -66,11 +66,11 @@ class Clock:
             mock.patch.dict(contracts.CHECKS, checks),
             mock.patch.object(end, "sampled", self.wrap("metrics", end.sampled)),
             mock.patch.object(end, "trained", self.wrap("metrics", end.trained)),
-            mock.patch.object(learner, "finite", self.wrap("metrics", learner.finite)),
+            mock.patch.object(gradients, "finite", self.wrap("metrics", gradients.finite)),
             mock.patch.object(
                 learner.Learner,
                 "_measure",
-                self._method("metrics", learner.Learner._measure),  # noqa: SLF001
+                staticmethod(self.wrap("metrics", learner.Learner._measure)),  # noqa: SLF001
             ),
             mock.patch.object(Ledger, "charge", self._method("logging", Ledger.charge)),
             mock.patch.object(Ledger, "count", self._method("logging", Ledger.count)),

@@ -1,11 +1,7 @@
 """The learner: minibatches, exact gradients under any micro-batching, AdamW, snapshots.
 
-Any loss is exact under micro-batching, because the loss never sees a micro-batch. The graph is cut at `PolicyOutput`:
-its differentiable tensors (log-probabilities, entropies, hidden states, top logits, outputs of built modules) are
-leaves, the loss of the whole minibatch is differentiated with respect to them, and those coefficients are then sent
-back through the policy, chunk by chunk. Where the minibatch fits into one micro-batch the chunks' graphs are kept from
-the first forward (the direct path); elsewhere the first forward keeps no graph and every chunk runs again. Both give
-the same gradient; what is run again is counted (`rows_replayed`), never charged.
+How a gradient stays exact however a minibatch is cut is in `harness.training.gradients`; what that runs twice is
+counted (`rows_replayed`), never charged.
 """
 
 from __future__ import annotations
@@ -20,7 +16,8 @@ from torch import Tensor, nn
 
 from harness.budget import Cost, Ledger
 from harness.errors import HarnessError, PluginError
-from harness.training.measures import add_up, clip_share, finite
+from harness.training.gradients import Found, through_cut, through_whole
+from harness.training.measures import Diverged, add_up, clip_share
 from harness.training.minibatches import split
 from harness.training.passes import Pass, row_tokens
 
@@ -31,10 +28,6 @@ if TYPE_CHECKING:
     from harness.training.config import LearnerConfig, OptimizerConfig
 
 __all__ = ["Diverged", "Learner", "Snapshot"]
-
-
-class Diverged(HarnessError):  # noqa: N818 - a way for a trial to end
-    """A loss, a log-probability or a gradient stopped being finite: the trial ends with that status."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,9 +140,11 @@ class Learner:
                 f"plugin {self.direct!r}: a loss with direct=True needs the whole minibatch of {len(batch)} rows in one"
             )
             raise PluginError(f"{msg} pass; set learner.micro_batch to {len(batch)} or more")
-        metrics = self._whole(work) if self.direct else self._cut(work, keep=fits)
+        found = through_whole(work, self._objective) if self.direct else through_cut(work, self._objective, keep=fits)
+        if found.replayed:
+            self.ledger.count(rows_replayed=found.replayed)
         self.pending += 1
-        return {**metrics, "tokens_trained": float(trained)}
+        return {**self._measure(found), "tokens_trained": float(trained)}
 
     def step(self) -> dict[str, float]:
         """Clip (policy and every module apart) and step; skipped where no gradient was added since the last one.
@@ -218,65 +213,14 @@ class Learner:
             extra = value if extra is None else extra + value
         return loss, extra, batch
 
-    def _whole(self, work: Pass) -> dict[str, float]:
-        """One graph from the weights to the loss."""
-        tensors = work.gather([work.chunk(chunk) for chunk in work.plan])
-        finite(tensors["logp"])
-        loss, extra, batch = self._objective(work, tensors)
-        total = loss if extra is None else loss + extra
-        if total.requires_grad:
-            total.backward()
-        return self._measure(batch, tensors["logp"].detach(), total, None)
-
-    def _cut(self, work: Pass, *, keep: bool) -> dict[str, float]:
-        """The graph cut at the policy's output; `keep` the chunks' graphs, or run them again."""
-        with torch.set_grad_enabled(keep):
-            parts = [work.chunk(chunk) for chunk in work.plan]
-        whole = work.gather([{name: x.detach() for name, x in part.items()} for part in parts])
-        leaves = {name: x.requires_grad_() if x.is_floating_point() else x for name, x in whole.items()}
-        finite(leaves["logp"])
-        with torch.enable_grad():
-            loss, extra, batch = self._objective(work, leaves)
-            slope = None
-            if loss.requires_grad:
-                loss.backward(retain_graph=extra is not None)
-                slope = leaves["logp"].grad
-                slope = slope.clone() if slope is not None and extra is not None else slope
-            if extra is not None and extra.requires_grad:
-                extra.backward()
-        coefficients = {name: x.grad for name, x in leaves.items() if x.grad is not None}
-        total = loss.detach() if extra is None else loss.detach() + extra.detach()
-        if coefficients:
-            self._send_back(work, parts if keep else None, coefficients)
-        return self._measure(batch, leaves["logp"].detach(), total, slope)
-
-    def _send_back(
-        self, work: Pass, parts: Sequence[Mapping[str, Tensor]] | None, coefficients: Mapping[str, Tensor]
-    ) -> None:
-        """Backpropagate the coefficients of every chunk, through the graph kept or through a new one."""
-        for number, chunk in enumerate(work.plan):
-            shares = {name: c[chunk.rows] for name, c in coefficients.items()}
-            if parts is None:
-                if not any(bool(share.any()) for share in shares.values()):
-                    continue
-                with torch.enable_grad():
-                    part: Mapping[str, Tensor] = work.chunk(chunk)
-                self.ledger.count(rows_replayed=len(chunk.rows))
-            else:
-                part = parts[number]
-            ends = [(part[name], share) for name, share in shares.items() if part[name].requires_grad]
-            torch.autograd.backward(
-                [end for end, _ in ends],
-                [share[:, : end.shape[1]] if share.shape != end.shape else share for end, share in ends],
-            )
-
-    def _measure(self, batch: Batch, logp: Tensor, loss: Tensor, slope: Tensor | None) -> dict[str, float]:
+    @staticmethod
+    def _measure(found: Found) -> dict[str, float]:
         """Numbers of one minibatch; one transfer from the device."""
-        on = batch.mask > 0
+        batch, logp = found.batch, found.logp
         assert batch.logp_old is not None
-        gap = torch.where(on, logp - batch.logp_old, torch.zeros_like(logp)).abs().amax()
-        share = clip_share(batch, slope)
-        value, widest, clipped = torch.stack([loss.detach().to(gap), gap, share.to(gap)]).tolist()
+        gap = torch.where(batch.mask > 0, logp - batch.logp_old, torch.zeros_like(logp)).abs().amax()
+        share = clip_share(batch, found.slope)
+        value, widest, clipped = torch.stack([found.loss.to(gap), gap, share.to(gap)]).tolist()
         if not math.isfinite(value):
             raise Diverged(f"the loss is {value}; lower optimizer.lr or look at the loss of the stack")
         return {"loss": value, "log_ratio_max": widest, "clip_share": clipped}

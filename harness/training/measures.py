@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from harness.errors import HarnessError
+
 if TYPE_CHECKING:
     from harness.batch import Batch
 
-__all__ = ["add_up", "clip_share", "finite"]
+__all__ = ["Diverged", "add_up", "clip_share", "finite"]
 
 LARGEST = ("log_ratio_max",)  # reported as the largest over minibatches
 SUMMED = ("tokens_trained",)
 
 
+class Diverged(HarnessError):  # noqa: N818 - a way for a trial to end
+    """A loss, a log-probability or a gradient stopped being finite: the trial ends with that status."""
+
+
 def finite(logp: Tensor) -> None:
     """Raise Diverged if a log-probability is not finite: the weights are beyond use, no plugin is to blame."""
     if not math.isfinite(float(logp.detach().sum())):
-        from harness.training.learner import Diverged
-
         raise Diverged("the policy's log-probabilities are not finite; lower optimizer.lr")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["MeteredPolicy", "MeteredSampler", "worst_case"]
 
 
-def worst_case(requests: Sequence[Request]) -> Cost:
-    """What sampling the requests costs when every completion runs to its limit."""
-    prompts = sum(len(request.prompt_ids) for request in requests if request.n)
+Prompt = tuple[str, tuple[int, ...]]  # a request's key and prompt tokens: what is paid once a round
+
+
+def worst_case(requests: Sequence[Request], paid: Collection[Prompt] = ()) -> Cost:
+    """What sampling the requests costs when every completion runs to its limit; prompts in `paid` are free."""
+    prompts = _prompt_tokens(_prompts(requests).difference(paid))
     tokens = sum(request.n * request.new_tokens for request in requests)
     return Cost.generation(prompts, tokens, sum(request.n for request in requests))
 
@@ -38,19 +41,21 @@ class MeteredSampler:
         self._want_entropy = want_entropy
         self._place = (-1, -1)
         self._calls: dict[str, int] = {}
+        self._paid: dict[str, set[Prompt]] = {}  # by category, in this round
 
     def generate(
         self, requests: Sequence[Request], *, stream: str = "train", category: str = "generate", **_: Any
     ) -> Rollouts:
         """Completions of every request. Seed, step and round are the trial's own, whatever is passed for them."""
         state, ledger = self._state, self._ledger
-        worst = worst_case(requests)
+        if (state.step, state.round) != self._place:
+            self._place, self._calls, self._paid = (state.step, state.round), {}, {}
+        paid = self._paid.setdefault(category, set())
+        worst = worst_case(requests, paid)
         if not ledger.fits(worst):
             price = f"may cost {ledger.amount(worst):g}, {ledger.left:g} is left"
             msg = f"{category} of {worst.rollouts:g} completions {price}"
             raise BudgetSpent(msg)
-        if (state.step, state.round) != self._place:
-            self._place, self._calls = (state.step, state.round), {}
         before = self._calls.get(stream, 0)
         self._calls[stream] = before + 1
         rollouts = self._sampler.generate(
@@ -61,11 +66,12 @@ class MeteredSampler:
             want_entropy=self._want_entropy,
             stream=f"{stream}/{before}" if before else stream,
         )
-        self._charge(requests, rollouts, category)
+        fresh = _prompts(requests) - paid
+        self._charge(_prompt_tokens(fresh), rollouts, category)
+        paid |= fresh
         return rollouts
 
-    def _charge(self, requests: Sequence[Request], rollouts: Rollouts, category: str) -> None:
-        prompts = sum(len(request.prompt_ids) for request in requests if request.n)
+    def _charge(self, prompts: int, rollouts: Rollouts, category: str) -> None:
         tokens = int(rollouts.generated.sum())
         if category == "generate":
             self._ledger.charge("prompt", Cost(compute=prompts))
@@ -145,6 +151,14 @@ class MeteredPolicy:
     def forget(self) -> None:
         """The weights have moved."""
         self._cached = None
+
+
+def _prompts(requests: Sequence[Request]) -> set[Prompt]:
+    return {(request.key, request.prompt_ids) for request in requests if request.n}
+
+
+def _prompt_tokens(prompts: Collection[Prompt]) -> int:
+    return sum(len(ids) for _, ids in prompts)
 
 
 def _count(ids: Any, mask: Tensor | None) -> int:

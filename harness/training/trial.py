@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +13,10 @@ from harness.budget import BudgetSpent
 from harness.errors import HarnessError
 from harness.training import TRAINING_SEMANTICS, checkpoint
 from harness.training.files import TrialFiles, read_json, write_json
-from harness.training.learner import Diverged
 from harness.training.loop import step
+from harness.training.measures import Diverged
 from harness.training.provenance import provenance
+from harness.training.result import TrialResult, trial_key
 from harness.training.resume import resume, tree
 from harness.training.schedule import due
 from harness.training.setup import Trial, make, open_sandbox
@@ -29,37 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["TrialResult", "run_trial", "trial_key"]
 
 SAMPLES = 8  # completions of an evaluation that samples.jsonl keeps
-
-
-@dataclasses.dataclass(frozen=True)
-class TrialResult:
-    """How a trial ended: status done, failed, diverged, timeout or interrupted; `score` is what counts for it.
-
-    For a trial that did not end well, `score` is the lower of the untrained policy's and its last evaluation's.
-    """
-
-    status: str
-    error: str | None = None
-    score: float | None = None
-    untrained: float | None = None
-    last: float | None = None
-    spent: float = 0.0
-    limit: float = 0.0
-    left: float = 0.0
-    currency: str = "compute"
-    steps: int = 0
-    seconds: float = 0.0
-
-
-def trial_key(config: TrialConfig, stack: Mapping[str, Any], digests: Mapping[str, str]) -> str:
-    """What names a trial: a hash of everything that may change its numbers.
-
-    `stack` is `Stack.spec()` (every plugin's parameters, version and source digest), `digests` those of data and
-    initial weights. Limits and checkpoint intervals change no number and are left out.
-    """
-    settings = config.model_dump(mode="json", exclude={"limits", "checkpoint_seconds", "plugins"})
-    parts = {"config": settings, "stack": stack, "digests": dict(digests), "semantics": TRAINING_SEMANTICS}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def run_trial(
@@ -81,7 +49,7 @@ def run_trial(
     directory = Path(directory)
     before = read_json(directory / "result.json")
     if before.get("status") == "done":
-        return _read_result(before)
+        return TrialResult.read(before)
     files = TrialFiles(directory)
     runner: _Runner | None = None
     try:
@@ -108,11 +76,6 @@ def run_trial(
 
 def _keep_traceback(directory: Path) -> None:
     (directory / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8")
-
-
-def _read_result(found: Mapping[str, Any]) -> TrialResult:
-    names = {field.name for field in dataclasses.fields(TrialResult)}
-    return TrialResult(**{name: value for name, value in found.items() if name in names})
 
 
 class _Runner:

@@ -11,7 +11,7 @@ import torch
 from harness.batching import pad_left, pad_right
 from harness.errors import HarnessError, PluginError
 from harness.host import discover
-from harness.training.learner import Diverged
+from harness.training.measures import Diverged
 from tests.training.conftest import apart, gradients
 
 METHODS = sorted(discover())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
-from harness.budget import BudgetSpent
+from harness.budget import BudgetSpent, Cost
 from harness.policies.sampler import Sampler
 from harness.training.loop import step
+from harness.training.meter import worst_case
 from harness.training.reserve import affordable
 from harness.training.setup import make, open_sandbox
 from harness.training.stages.rounds import rounds
@@ -22,6 +24,8 @@ CASES = [
     ("dapo", {"minibatches": 1, "max_rounds": 3}),
     ("sfpo(fast=2)", {"minibatches": 2}),
     ("ppo", {"minibatches": 2}),
+    ("tree-grpo", {"minibatches": 2}),
+    ("ar3po(stages=2)", {"minibatches": 2, "max_rounds": 2}),
 ]
 
 
@@ -32,12 +36,17 @@ class Spy:
         self.bill = {"prompt": 0, "generate": 0, "greedy": 0, "old": 0, "reference": 0, "train": 0, "module:critic": 0}
         self.rollouts = 0
         self.trial = trial
+        read = set()  # prompts, once a round
         original = Sampler.generate
 
         def generate(sampler, requests, **options):
             found = original(sampler, requests, **options)
-            prompts = sum(len(r.prompt_ids) for r in requests)
-            tokens = int((found.mask > 0).sum())
+            prompts = 0
+            for r in requests:
+                place = (options["step"], options["round"], r.greedy, r.key, r.prompt_ids)
+                prompts += 0 if place in read else len(r.prompt_ids)
+                read.add(place)
+            tokens = int((found.mask > 0).sum()) - sum(r.n * len(r.prefix) for r in requests)
             if requests[0].greedy:
                 self.bill["greedy"] += prompts + tokens
             else:
@@ -146,6 +155,30 @@ def test_every_pass_of_a_round_has_noise_of_its_own(config, started):
     assert len(set(found)) == 4
     context.state.begin_step(1, 0.0)
     assert sample() not in found
+
+
+def test_a_prompt_is_paid_once_a_round(config, started):
+    context = started(config(compute=1e6))[0].context
+    request, other = context.state.draw(2)
+    size = len(request.prompt_ids)
+
+    def paid(*requests, category="generate"):
+        before = dict(context.ledger.categories)
+        context.sampler.generate(requests, category=category)
+        return context.ledger.categories.get("prompt", 0) - before.get("prompt", 0)
+
+    assert worst_case([request, request]) == worst_case([request]) + Cost.generation(0, 4 * 8, 4)
+    assert paid(request, request) == size
+    assert paid(request) == 0
+    assert paid(request, other) == len(other.prompt_ids)
+    assert paid(dataclasses.replace(request, prompt_ids=(*request.prompt_ids, 1))) == size + 1
+    before = context.ledger.categories.get("greedy", 0)
+    rollouts = context.sampler.generate([request], category="greedy")
+    assert context.ledger.categories["greedy"] - before == size + int(rollouts.generated.sum())
+    context.state.round += 1
+    assert paid(request) == size
+    context.state.begin_step(1, 0.0)
+    assert paid(request) == size
 
 
 def test_whole_groups_are_dropped_until_the_worst_case_fits(config):

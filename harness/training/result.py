@@ -1,0 +1,53 @@
+"""What a trial ends with, and the key that names it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.training import TRAINING_SEMANTICS
+
+if TYPE_CHECKING:
+    from harness.training.config import TrialConfig
+
+__all__ = ["TrialResult", "trial_key"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialResult:
+    """How a trial ended: status done, failed, diverged, timeout or interrupted; `score` is what counts for it.
+
+    For a trial that did not end well, `score` is the lower of the untrained policy's and its last evaluation's.
+    """
+
+    status: str
+    error: str | None = None
+    score: float | None = None
+    untrained: float | None = None
+    last: float | None = None
+    spent: float = 0.0
+    limit: float = 0.0
+    left: float = 0.0
+    currency: str = "compute"
+    steps: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> TrialResult:
+        """The result that a result.json holds."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in found.items() if name in names})
+
+
+def trial_key(config: TrialConfig, stack: Mapping[str, Any], digests: Mapping[str, str]) -> str:
+    """What names a trial: a hash of everything that may change its numbers.
+
+    `stack` is `Stack.spec()` (every plugin's parameters, version and source digest), `digests` those of data and
+    initial weights. Limits and checkpoint intervals change no number and are left out.
+    """
+    settings = config.model_dump(mode="json", exclude={"limits", "checkpoint_seconds", "plugins"})
+    parts = {"config": settings, "stack": stack, "digests": dict(digests), "semantics": TRAINING_SEMANTICS}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
