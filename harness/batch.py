@@ -146,9 +146,8 @@ class Batch:
             columns[name] = values.to(self.rewards.dtype)
             values = self.sequence_sum(columns[name])
         elif values.shape != self.rewards.shape[:1]:
-            msg = (
-                f"reward column {name!r} has shape {tuple(values.shape)}; expected [{len(self)}] or {[*self.mask.shape]}"
-            )
+            expected = f"[{len(self)}] or {[*self.mask.shape]}"
+            msg = f"reward column {name!r} has shape {tuple(values.shape)}; expected {expected}"
             raise ValueError(msg)
         new_weight = self.reward_weights.new_tensor([weight])
         return self.replace(
