@@ -6,7 +6,7 @@ implementation:
 
 | category | charged for | amount |
 |---|---|---|
-| prompt | the prompt of every request, once for its group | prompt tokens |
+| prompt | every prompt, once a round: branches share it, a later round (as of AR3PO) pays it again | prompt tokens |
 | generate | every token that was newly sampled, the end token included; kept or not | tokens |
 | greedy | the greedy completion of every prompt, when a stack needs it | prompt and new tokens |
 | old | log-probabilities at the step's starting weights, where a batch gives several minibatches | whole rows |
