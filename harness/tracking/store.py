@@ -18,7 +18,12 @@ __all__ = ["artifact_root", "client", "database", "default_uri", "prepare_store"
 
 SQLITE = "sqlite:///"
 SQLITE_HEADER = b"SQLite format 3\0"
-QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1", "GIT_PYTHON_REFRESH": "quiet"}
+QUIET = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "1",
+    "GIT_PYTHON_REFRESH": "quiet",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each of hundreds of runs
+}
 
 
 def default_uri(out: Path) -> str:
