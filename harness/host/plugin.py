@@ -28,8 +28,9 @@ class MethodInfo:
 
     `needs` is a set of names or a function of the instance; `hooks` maps each implemented hook to "plain" or
     "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all);
-    `clips` marks methods that are inert where no token was clipped; `direct` those whose loss scores other tokens with
-    gradient, and so needs the whole graph in one pass.
+    `clips` marks methods whose clip takes the gradient of a token away: only those can be called inert, where no token
+    was clipped (a cap that keeps the gradient, as CISPO's, does not count); `direct` those whose loss scores
+    other tokens with gradient, and so needs the whole graph in one pass.
     """
 
     slug: str

@@ -69,8 +69,16 @@ class Stack:
 
     @property
     def clips(self) -> bool:
-        """Whether a plugin of the stack clips, so that a run in which nothing was clipped is inert."""
-        return any(seat.info.clips for seat in self.seats)
+        """Whether the loss in force clips, so that a run in which no token lost its gradient is inert.
+
+        It is the topmost `loss`, else the topmost `policy_loss`, or a wrapper of either that says so; never a direct
+        one, of which no gradient per token is known.
+        """
+        if self.direct:
+            return False
+        hooks = [(seat.info, seat.info.hooks.get(hook)) for hook in ("policy_loss", "loss") for seat in self.seats]
+        owner = next((info for info, kind in reversed(hooks) if kind == "plain"), None)
+        return (owner is not None and owner.clips) or any(info.clips for info, kind in hooks if kind == "wrapper")
 
     @property
     def experimental(self) -> bool:

@@ -201,5 +201,5 @@ def footnotes(board: Board) -> list[str]:
         lines.append("Provisional: fewer than 5 seeds, so this board claims nothing.")
     lines += list(board.notes)
     if any(row.inert for row in board.rows):
-        lines.append("inert: the method clips, and never clipped here; it ran as its base does.")
+        lines.append("inert: the method's clip never took a token's gradient away here: the clip is not tested.")
     return lines

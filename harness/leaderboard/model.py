@@ -53,7 +53,7 @@ class Row:
     difference: Difference | None
     area: float  # mean score over the budget
     cost: Cost | None
-    inert: bool = False  # it clips, and never clipped
+    inert: bool = False  # its clip never took a token's gradient away
     experimental: bool = False
     versions: tuple[str, ...] = ()
 

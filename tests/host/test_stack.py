@@ -208,9 +208,38 @@ def test_flags_of_a_stack_are_those_of_any_plugin():
             return output.logp.sum()
 
     special = stack("special+wrap", Special, *ALL)
-    assert (special.clips, special.direct, special.experimental) == (True, "special", True)
+    assert (special.clips, special.direct, special.experimental) == (False, "special", True)
     plain = stack("root+wrap", *ALL)
     assert (plain.clips, plain.direct, plain.experimental) == (False, None, False)
+
+
+def test_a_stack_clips_where_the_loss_in_force_does():
+    @method(clips=True)
+    class Clip:
+        @hookimpl
+        def policy_loss(self, output):
+            return output.logp
+
+    @method(base="clip")
+    class Cap:
+        @hookimpl
+        def policy_loss(self, output):
+            return output.logp
+
+    @method
+    class Whole:
+        @hookimpl
+        def loss(self, output):
+            return output.logp.sum()
+
+    @method(base="cap", clips=True)
+    class Bound:
+        @hookimpl(wrapper=True)
+        def policy_loss(self):
+            return (yield)
+
+    found = {text: stack(text, Clip, Cap, Whole, Bound).clips for text in ("clip", "cap", "cap+whole", "bound")}
+    assert found == {"clip": True, "cap": False, "cap+whole": False, "bound": True}
 
 
 def test_spec_records_all_parameters_version_and_digest():

@@ -157,10 +157,10 @@ def test_inert_where_a_clipping_method_never_clipped(tmp_path):
     write_rows(tmp_path, {GRPO: BASE})
     for seed in range(5):
         write_trial(tmp_path, "gspo", seed, [START, 0.4], clips=True, clip_share=0.0)
-        write_trial(tmp_path, "cispo", seed, [START, 0.4], clips=True, clip_share=0.1 if seed == 3 else 0.0)
+        write_trial(tmp_path, "dapo", seed, [START, 0.4], clips=True, clip_share=0.1 if seed == 3 else 0.0)
         write_trial(tmp_path, "rloo", seed, [START, 0.4], clips=False, clip_share=0.0, experimental=True)
     made = board(tmp_path)
-    assert [made.row(name).inert for name in ("gspo", "cispo", "rloo")] == [True, False, False]
+    assert [made.row(name).inert for name in ("gspo", "dapo", "rloo")] == [True, False, False]
     assert made.row("rloo").experimental
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2506.13585", base="grpo(beta=0)", clips=True)
+@method(paper="2506.13585", base="grpo(beta=0)")
 class CISPO:
     """The importance weight is capped and detached, so that no token ever loses its gradient.
 
