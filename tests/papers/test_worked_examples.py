@@ -1,12 +1,16 @@
 """Every method on the small numbers of its paper, or worked by hand."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from harness_papers.critics.ppo import PPO
 
 from harness import probe
 from harness.errors import PluginError, UsageError
+from tests.batches import make_batch
 
 approx = pytest.approx
 ONE_OF_FOUR = [1.0, 0.0, 0.0, 0.0]
@@ -271,3 +275,15 @@ class TestPPO:
     def test_without_values_it_is_reinforce(self):
         got = advantages("ppo(whiten=False)", [1.0, 0.25], mask=[[1, 1], [1, 0]], values=[[0.0, 0.0], [0.0, 0.0]])
         assert got.tolist() == [[1, 1], [0.25, 0]]
+
+    def test_tokens_that_do_not_train_stay_in_the_returns_of_the_others(self):
+        plugin = PPO(lam=0.5)
+        values = torch.tensor([[0.5, 0.25, 0.75]], dtype=torch.float64)
+        batch = make_batch([1.0], lengths=[3])
+        policy = SimpleNamespace(evaluate=lambda _: SimpleNamespace(modules={"critic": values}))
+        batch = batch.with_extras(**plugin.annotate(batch, policy))
+        output = SimpleNamespace(modules={"critic": values})
+        whole = plugin.regularize(batch, output)
+        some = plugin.regularize(batch.replace(mask=batch.mask * torch.tensor([[1.0, 1.0, 0.0]])), output)
+        assert whole[0].tolist() == approx([0.001953125, 0.1953125, 0.03125])
+        assert some[0].tolist() == approx([0.001953125, 0.1953125, 0.0])

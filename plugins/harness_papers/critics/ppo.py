@@ -59,8 +59,8 @@ class PPO:
 
     @hookimpl
     def annotate(self, batch: Batch, policy: Any) -> Mapping[str, Tensor]:
-        """Values at the step's starting weights."""
-        return {"values": policy.evaluate(batch).modules["critic"].detach()}
+        """Values at the step's starting weights, and the tokens that were written, whichever of them train."""
+        return {"values": policy.evaluate(batch).modules["critic"].detach(), "written": batch.mask}
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
@@ -89,5 +89,7 @@ class PPO:
         return self.value_weight * masked(error, batch.mask) / 2
 
     def _estimates(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Advantages and returns over whole completions: tokens left out by a later `train_on` change none."""
+        batch = batch.replace(mask=batch.extras.get("written", batch.mask))
         values = batch.extras["values"].to(batch.token_rewards.dtype)
         return gae(batch.token_rewards, values, batch.mask, self.gamma, self.lam)
