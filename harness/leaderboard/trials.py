@@ -12,6 +12,7 @@ from typing import Any
 
 from harness import yaml12
 from harness.errors import UsageError
+from harness.files import read_json
 
 __all__ = ["FAILURES", "Trial", "read_lines", "read_suite", "read_trials"]
 
@@ -31,15 +32,6 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             if isinstance(record, dict):
                 yield record
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; {} where the file is missing or was cut."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True)

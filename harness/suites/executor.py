@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness import runtime
+from harness.files import read_json, write_json
 from harness.suites.schema import parse_bytes
-from harness.suites.store import read_json, write_json
 from harness.suites.worker import DEFAULT_RUNNER, Job, silence_limit, work
 
 __all__ = ["Observer", "Outcome", "prepare_workers", "run_jobs"]

@@ -12,13 +12,14 @@ from typing import Any
 from rich.console import Console
 
 from harness import runtime
+from harness.files import read_json
 from harness.suites.executor import Outcome, run_jobs
 from harness.suites.expand import Canonical, canonical_stack, rows, slug, trials
 from harness.suites.progress import Display
 from harness.suites.schema import Suite
 from harness.suites.stale import Present, refuse_stale
 from harness.suites.status import TrialStatus, status_of
-from harness.suites.store import RunDirectory, locked, read_json
+from harness.suites.store import RunDirectory, locked
 from harness.suites.worker import DEFAULT_RUNNER, Job
 from harness.training.config import TrialConfig
 

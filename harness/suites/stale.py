@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import UsageError
+from harness.files import read_json
 from harness.suites.schema import Suite
 from harness.suites.status import FAILURES, TrialStatus
-from harness.suites.store import read_json
 
 __all__ = ["Present", "changes", "refuse_stale"]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.suites.store import RunDirectory, read_json
+from harness.files import read_json
+from harness.suites.store import RunDirectory
 from harness.training.config import TrialConfig
 
 __all__ = ["FAILURES", "TrialStatus", "status_of", "time_left"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError, UsageError
+from harness.files import write_text
 from harness.suites.expand import slug
 from harness.suites.reader import Layer
 from harness.suites.schema import Suite
 from harness.training.config import TrialConfig
 from harness.yaml12 import load
 
-__all__ = ["DEFAULT_OUT", "BusyError", "RunDirectory", "locked", "read_json", "write_json"]
+__all__ = ["DEFAULT_OUT", "BusyError", "RunDirectory", "locked"]
 
 DEFAULT_OUT = Path("runs")
 
@@ -71,7 +70,7 @@ class RunDirectory:
             plugins = tuple(dict.fromkeys((*before.plugins, *plugins)))
         whole = suite.model_copy(update={"methods": methods, "seeds": seeds, "plugins": plugins})
         self.path.mkdir(parents=True, exist_ok=True)
-        _write(self.suite_file, whole.to_yaml())
+        write_text(self.suite_file, whole.to_yaml())
         return whole
 
     def _refuse_other_settings(self, before: Suite, suite: Suite) -> None:
@@ -94,26 +93,6 @@ def _flat(data: Any, stem: str = "") -> dict[str, Any]:
     if not isinstance(data, Mapping):
         return {stem: data}
     return {key: value for name in data for key, value in _flat(data[name], f"{stem}.{name}" if stem else name).items()}
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """A JSON object; {} where the file is missing or cut."""
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def write_json(file: Path, data: Mapping[str, Any]) -> None:
-    """Write so that a reader sees the old file or the new one, never a part."""
-    _write(file, json.dumps(data, indent=1, default=str) + "\n")
-
-
-def _write(file: Path, text: str) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(file)
 
 
 class BusyError(HarnessError):

@@ -19,7 +19,8 @@ from typing import Any
 
 from harness import runtime
 from harness.errors import HarnessError
-from harness.suites.store import BusyError, locked, write_json
+from harness.files import write_json
+from harness.suites.store import BusyError, locked
 from harness.training.config import Limits, TrialConfig
 
 __all__ = ["DEFAULT_RUNNER", "Job", "one_line", "silence_limit", "work"]

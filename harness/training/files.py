@@ -1,4 +1,4 @@
-"""The files of a trial's directory: JSON Lines that can be cut back to a checkpoint, and whole JSON files."""
+"""The files of a trial's directory: JSON Lines that can be cut back to a checkpoint."""
 
 from __future__ import annotations
 
@@ -9,28 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LINES", "TrialFiles", "read_json", "write_json"]
+__all__ = ["LINES", "TrialFiles"]
 
 LINES = ("metrics.jsonl", "timing.jsonl", "evaluations.jsonl", "samples.jsonl")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where the file is missing or cut short."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replace a JSON file at once."""
-    beside = path.with_name(f".{path.name}.tmp")
-    with beside.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, sort_keys=True)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
 
 
 class TrialFiles:

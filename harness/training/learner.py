@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -59,6 +59,7 @@ class Learner:
         self.built = dict(built or {})
         self.direct = direct
         self.hooks: Any = None  # set by the trial once the stack has started
+        self.moved: Callable[[], None] = lambda: None  # called when weights change: what was measured is of the past
         trained = {name: made for name, made in self.built.items() if made.train}
         self.called = {name: made.module for name, made in self.built.items() if _is_called(made.module)}
         self.sizes = {name: _size(module) / policy.n_params for name, module in self.called.items()}
@@ -162,6 +163,7 @@ class Learner:
         self.optimizer.zero_grad(set_to_none=True)
         self.pending = 0
         self.steps += 1
+        self.moved()
         self.ledger.count(updates=1)
         return {"grad_norm": found[0]}
 
@@ -185,16 +187,18 @@ class Learner:
                 parameter.copy_(start)
             elif alpha != 1.0:
                 parameter.lerp_(start, 1.0 - alpha)
+        self.moved()
 
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _charge(self, batch: Batch, trained: int) -> None:
-        """Forward and backward of every row that enters the loss; the same rows for modules of other sizes."""
+        """Forward and backward of every row that enters the loss; the same rows for modules, forward only if frozen."""
         enters = (batch.mask > 0).any(1)
         tokens = int(row_tokens(batch)[enters].sum())
         self.ledger.charge("train", Cost.training(tokens))
         for name, size in self.sizes.items():
-            self.ledger.charge(f"module:{name}", Cost.training(tokens, size))
+            cost = Cost.training(tokens, size) if self.built[name].train else Cost.forward(tokens, size)
+            self.ledger.charge(f"module:{name}", cost)
         self.ledger.count(tokens_trained=trained, rows_trained=int(enters.sum()))
 
     def _objective(self, work: Pass, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None, Batch]:

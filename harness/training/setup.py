@@ -17,6 +17,7 @@ from harness.training.context import Context, Habits
 from harness.training.lag import Lag
 from harness.training.learner import Learner
 from harness.training.meter import MeteredPolicy, MeteredSampler
+from harness.training.result import trial_key
 from harness.training.run import Run
 from harness.training.state import State, seeded
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from harness.host import Catalogue
     from harness.training.config import TrialConfig
 
-__all__ = ["Trial", "make", "open_sandbox"]
+__all__ = ["Trial", "key_of", "make", "open_sandbox"]
 
 
 @dataclass
@@ -83,6 +84,15 @@ def make(config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue 
     return Trial(config, stack, context, lag, sandbox)
 
 
+def key_of(config: TrialConfig, catalogue: Catalogue | None = None) -> str:
+    """The key of the trial that these settings give now; nothing is started for it."""
+    stack = build_stack(config.method, catalogue or discover(config.plugins))
+    tasks = [(load_task(share.task, share.options), share.share) for share in config.tasks]
+    task = Mixture(tasks, seed=config.seed, reward_weights=config.reward_weights)
+    policy = Policy.load(config.policy.model, config.policy.dtype, config.policy.device, chat=config.policy.chat)
+    return trial_key(config, stack.spec(), {"task": task.digest(), "policy": policy.digest()})
+
+
 def _trained(module: Any, policy: Policy) -> Trained:
     made = module if isinstance(module, Trained) else Trained(module)
     made.module.to(device=policy.device, dtype=policy.dtype).eval()  # dropout is off
@@ -92,8 +102,8 @@ def _trained(module: Any, policy: Policy) -> Trained:
 
 
 def _share_modules(context: Context) -> None:
-    """Give hooks the built modules, and metered passes the ones that are called."""
-    learner = context.learner
+    """Give hooks the built modules, and metered passes the ones that are called; no pass outlives its weights."""
+    learner, metered = context.learner, [context.metered]
     context.metered.modules = learner.called
     context.metered.module_sizes = learner.sizes
     policy = context.policy
@@ -102,7 +112,14 @@ def _share_modules(context: Context) -> None:
         if hasattr(module, "score"):
             size = sum(parameter.numel() for parameter in module.parameters()) / policy.n_params
             module = MeteredPolicy(module, context.ledger, f"module:{name}", size=size)
+            metered.append(module)
         context.state.modules[name] = module
+
+    def moved() -> None:
+        for one in metered:
+            one.forget()
+
+    learner.moved = moved
 
 
 def _habits(context: Context) -> Habits:
@@ -110,7 +127,8 @@ def _habits(context: Context) -> Habits:
     learner, needs = context.learner, context.needs
     per_pass = 1 + sum(learner.sizes.values())
     epochs = context.config.learner.updates_per_batch
-    passes = 3 * epochs * per_pass
+    frozen = sum(size for name, size in learner.sizes.items() if not learner.built[name].train)
+    passes = epochs * (3 * per_pass - 2 * frozen)
     if context.several_updates or "entropy" in needs:
         passes += per_pass
     if "reference" in needs:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from harness.budget import BudgetSpent
 from harness.errors import HarnessError
+from harness.files import read_json, write_json
 from harness.training import TRAINING_SEMANTICS, checkpoint
-from harness.training.files import TrialFiles, read_json, write_json
+from harness.training.files import TrialFiles
 from harness.training.loop import step
 from harness.training.measures import Diverged
 from harness.training.provenance import provenance
 from harness.training.result import TrialResult, trial_key
 from harness.training.resume import resume, tree
 from harness.training.schedule import due
-from harness.training.setup import Trial, make, open_sandbox
+from harness.training.setup import Trial, key_of, make, open_sandbox
 
 if TYPE_CHECKING:
     from harness.host import Catalogue
@@ -44,11 +45,12 @@ def run_trial(
     What an unfinished trial with another key left there is overwritten. `evaluate(policy, tasks, config, seed=,
     sandbox=)` gives a report with `score`, `tasks` and `items`; without it nothing is evaluated. `should_stop` is asked
     after every step: True checkpoints and ends with "interrupted". A fault of settings, plugin or harness ends in the
-    result's status and one-line error, its traceback in traceback.txt.
+    result's status and one-line error, its traceback in traceback.txt. Raises HarnessError where another trial is done.
     """
     directory = Path(directory)
     before = read_json(directory / "result.json")
     if before.get("status") == "done":
+        _refuse_another(config, directory, catalogue)
         return TrialResult.read(before)
     files = TrialFiles(directory)
     runner: _Runner | None = None
@@ -70,8 +72,18 @@ def run_trial(
         status, error = "failed", f"{type(fault).__name__}: {text} ({frame.filename}:{frame.lineno})"
         _keep_traceback(directory)
     result = runner.result(status, error) if runner is not None else TrialResult("failed", error)
-    write_json(directory / "result.json", dataclasses.asdict(result))
+    write_json(directory / "result.json", dataclasses.asdict(result), durable=True)
     return result
+
+
+def _refuse_another(config: TrialConfig, directory: Path, catalogue: Catalogue | None) -> None:
+    """Raise HarnessError unless the trial that is done in `directory` is the one that these settings name."""
+    there, here = read_json(directory / "config.json").get("trial_key"), key_of(config, catalogue)
+    if there != here:
+        raise HarnessError(
+            f"{directory} holds the result of another trial (its key is {there}, this one's {here}): "
+            "give this trial another directory, or remove that one to run it there"
+        )
 
 
 def _keep_traceback(directory: Path) -> None:
@@ -123,7 +135,7 @@ class _Runner:
             "semantics": TRAINING_SEMANTICS,
             "provenance": provenance(),
         }
-        write_json(path, record)
+        write_json(path, record, durable=True)
 
     def run(self, should_stop: Callable[[], bool]) -> str:
         """Steps until the budget is spent. Returns the status."""
@@ -155,7 +167,7 @@ class _Runner:
     def result(self, status: str, error: str | None) -> TrialResult:
         """The result, from the evaluations so far; writes the ledger."""
         ledger = self.trial.context.ledger
-        write_json(self.files.directory / "ledger.json", ledger.state_dict())
+        write_json(self.files.directory / "ledger.json", ledger.state_dict(), durable=True)
         untrained = self.scores[0] if self.scores else None
         last = self.scores[-1] if self.scores else None
         score = last if status in {"done", "interrupted"} or last is None else min(last, self.scores[0])
@@ -192,7 +204,7 @@ class _Runner:
             "elapsed": self.elapsed + time.monotonic() - self.began,
         }
         checkpoint.save(self.checkpoints, self.number, state)
-        write_json(self.files.directory / "ledger.json", self.trial.context.ledger.state_dict())
+        write_json(self.files.directory / "ledger.json", self.trial.context.ledger.state_dict(), durable=True)
         self.saved_at = time.monotonic()
 
     def _evaluate(self) -> None:
@@ -213,8 +225,10 @@ class _Runner:
         self.files.append("evaluations.jsonl", {**place, "tasks": report.tasks, "score": float(report.score)})
         items: Sequence[Mapping[str, Any]] = report.items
         self.files.rewrite("items.jsonl", items)
-        for item in items[:SAMPLES]:
-            self.files.append("samples.jsonl", {**place, **item})
+        # a few texts of every task, evenly: a report lists its examples task by task
+        examples: Sequence[Mapping[str, Any]] = getattr(report, "examples", ())
+        for example in examples[:: max(1, len(examples) // SAMPLES)][:SAMPLES]:
+            self.files.append("samples.jsonl", {**place, **example})
         self._beat("running")
 
     def _beat(self, doing: str) -> None:

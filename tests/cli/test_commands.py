@@ -7,12 +7,13 @@ from harness import yaml12
 from harness.cli import doctor, options
 from harness.cli import run as run_module
 from harness.errors import UsageError
+from harness.files import write_json
 from harness.resources import data_path
 from harness.suites import jsonschema
 from harness.suites.executor import Outcome
 from harness.suites.run import Report
 from harness.suites.schema import Suite
-from harness.suites.store import RunDirectory, write_json
+from harness.suites.store import RunDirectory
 from harness.suites.worker import Job
 from harness.training.config import BudgetConfig, TrialConfig
 from tests.cli.test_main import outcome

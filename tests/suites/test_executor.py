@@ -2,10 +2,11 @@ import time
 
 import pytest
 
+from harness.files import read_json
 from harness.suites import executor
 from harness.suites.executor import run_jobs
 from harness.suites.expand import trials
-from harness.suites.store import RunDirectory, read_json
+from harness.suites.store import RunDirectory
 from harness.suites.worker import Job, silence_limit
 from harness.training.config import Limits
 

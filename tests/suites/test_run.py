@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.files import read_json, write_json
 from harness.suites.expand import trials
 from harness.suites.run import clean, clean_targets, execute, plan
 from harness.suites.status import status_of
-from harness.suites.store import read_json, write_json
 
 ROOT = Path(__file__).parents[2]
 

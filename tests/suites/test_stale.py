@@ -1,10 +1,11 @@
 import pytest
 
 from harness.errors import UsageError
+from harness.files import write_json
 from harness.suites.expand import trials
 from harness.suites.stale import changes, refuse_stale
 from harness.suites.status import status_of
-from harness.suites.store import RunDirectory, write_json
+from harness.suites.store import RunDirectory
 
 
 class Now:

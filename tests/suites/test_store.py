@@ -4,7 +4,8 @@ import time
 import pytest
 
 from harness.errors import UsageError
-from harness.suites.store import BusyError, RunDirectory, locked, read_json, write_json
+from harness.files import write_json
+from harness.suites.store import BusyError, RunDirectory, locked
 
 
 def begin(store, suite):
@@ -45,17 +46,6 @@ def test_other_settings_are_fine_before_any_trial(tmp_path, suite):
     store.record(suite(), ["a"])
     store.record(suite(optimizer__lr=0.3), ["a"])
     assert store.suite().optimizer.lr == 0.3
-
-
-def test_json_files_are_replaced_whole(tmp_path):
-    file = tmp_path / "a.json"
-    write_json(file, {"x": 1})
-    write_json(file, {"x": 2})
-    assert read_json(file) == {"x": 2}
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
-    file.write_text('{"x":')
-    assert read_json(file) == {}
-    assert read_json(tmp_path / "none.json") == {}
 
 
 def hold(directory, seconds):

@@ -232,3 +232,51 @@ def test_not_finite_is_diverged(config, started, damage):
         learner.parameters[0].grad.fill_(float("inf"))
         with pytest.raises(Diverged, match="gradient"):
             learner.step()
+
+
+def test_what_was_evaluated_is_forgotten_when_weights_move(config, started):
+    trial, batch = started(config(compute=1e6))
+    learner, policy = trial.context.learner, trial.context.metered
+    start, before = policy.evaluate(batch).logp, learner.snapshot()
+    spent = trial.context.ledger.spent
+    assert policy.evaluate(batch).logp is start
+    assert trial.context.ledger.spent == spent
+    learner.epoch(batch)
+    after = policy.evaluate(batch).logp
+    assert not torch.equal(after, start)
+    learner.restore(before)
+    assert torch.equal(policy.evaluate(batch).logp, start)
+
+
+MODULE = """
+    class Head(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.layer = torch.nn.Linear(width, 1)
+
+        def forward(self, batch, hidden):
+            return self.layer(hidden)[..., 0]
+
+
+    @method(base="grpo(beta=0)", needs={"hidden"})
+    class Judged:
+        train: bool = True
+
+        @hookimpl
+        def build(self, policy):
+            return {"head": Trained(Head(policy.model.config.hidden_size), train=self.train)}
+
+        @hookimpl
+        def regularize(self, output):
+            return output.modules["head"]
+"""
+
+
+@pytest.mark.parametrize(("train", "passes"), [(True, 3), (False, 1)])
+def test_a_frozen_module_is_charged_its_forward_only(config, started, plugin, train, passes):
+    trial, batch = started(config(f"judged(train={train})", plugins=plugin(MODULE), minibatches=1, compute=1e6))
+    context, size = trial.context, trial.context.learner.sizes["head"]
+    assert context.habits.passes == pytest.approx(3 + passes * size)
+    context.learner.epoch(batch)
+    charged = context.ledger.categories
+    assert charged["module:head"] == pytest.approx(passes * size * charged["train"] / 3)

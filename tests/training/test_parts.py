@@ -12,7 +12,7 @@ import torch
 from harness.policies.random import tiny_policy
 from harness.training import checkpoint
 from harness.training.config import OptimizerConfig
-from harness.training.files import TrialFiles, read_json, write_json
+from harness.training.files import TrialFiles
 from harness.training.lag import Lag
 from harness.training.learner import Learner
 from harness.training.measures import add_up
@@ -80,10 +80,6 @@ def test_lines_are_cut_back_and_only_finite_numbers_written(tmp_path):
     assert (tmp_path / "trial" / "timing.jsonl").read_text() == ""
     record = json.loads((tmp_path / "trial" / "metrics.jsonl").read_text())
     assert record == {"step": 0, "nonfinite": ["bad", "worse"]}
-    write_json(tmp_path / "a.json", {"x": 1})
-    assert read_json(tmp_path / "a.json") == {"x": 1}
-    (tmp_path / "a.json").write_text("{")
-    assert read_json(tmp_path / "a.json") == {}
 
 
 def test_schedules_follow_the_fraction_spent():

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from harness.errors import HarnessError
 from harness.training.metrics import NAMES
 from harness.training.trial import run_trial, trial_key
 
@@ -100,6 +101,17 @@ def test_an_unfinished_trial_with_other_settings_is_overwritten(config, tmp_path
     run_trial(config(seed=1), tmp_path / "a")
     run_trial(config(seed=1), tmp_path / "b")
     same_trial(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_result_of_another_trial_is_refused(config, tmp_path):
+    directory = tmp_path / "a"
+    done = run_trial(config(compute=900), directory)
+    assert run_trial(config(compute=900, checkpoint_seconds=3.0), directory) == done
+    for settings in (config(compute=900, seed=1), config(compute=901), config("rloo", compute=900)):
+        with pytest.raises(HarnessError, match=r"a holds the result of another trial.*, or remove") as e:
+            run_trial(settings, directory)
+        assert "\n" not in str(e.value)
+    assert json.loads((directory / "result.json").read_text())["status"] == "done"
 
 
 def test_the_key_follows_what_changes_numbers(config):
