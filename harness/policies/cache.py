@@ -7,16 +7,17 @@ layer's methods changed their arguments too. Plain layers are replaced by `Growi
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import CacheLayerMixin, DynamicLayer
 
-__all__ = ["GrowingLayer", "cache_argument", "new_cache", "returned_cache"]
+__all__ = ["GrowingLayer", "cache_argument", "new_cache", "parameters_of", "returned_cache"]
 
 NAMES = ("cache", "past_key_values")
-GROWTH = 64  # positions by which a layer grows
+GROWTH = 32  # positions by which a layer grows
 
 
 class GrowingLayer(CacheLayerMixin):
@@ -84,9 +85,15 @@ class GrowingLayer(CacheLayerMixin):
     get_max_cache_shape = get_max_length  # the older name
 
 
+def parameters_of(model: Any) -> Mapping[str, inspect.Parameter]:
+    """What the model's forward takes; an adapter's wrapper hides it behind keyword arguments."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return inspect.signature(inner.forward).parameters
+
+
 def cache_argument(model: Any) -> str:
     """The name under which the model's forward takes its cache."""
-    parameters = inspect.signature(model.forward).parameters
+    parameters = parameters_of(model)
     for name in NAMES:
         if name in parameters:
             return name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from harness.policies.cache import cache_argument, new_cache, returned_cache
+from harness.policies.cache import cache_argument, new_cache, parameters_of, returned_cache
 from harness.policies.forward import Scored
 
 __all__ = ["GenericBackbone", "GenericDecoder", "autocast"]
@@ -23,7 +22,7 @@ class GenericBackbone:
     def __init__(self, model: Any, precision: str) -> None:
         self.model = model
         self.precision = precision
-        self.keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self.keeps_logits = "logits_to_keep" in parameters_of(model)
         self.head = model.get_output_embeddings()
         config = model.config.get_text_config()
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads

@@ -13,19 +13,20 @@ from harness.policies.llama import LlamaShape, joined, rotate, rotations
 
 __all__ = ["LlamaDecoder"]
 
-GROWTH = 64  # positions by which a cache grows when the longest completion could be much longer than most
+Linear = tuple[Tensor, Tensor | None]
+
+GROWTH = 16  # positions by which a cache grows: small, as most completions end early and rows are then moved anyway
 
 
 @dataclasses.dataclass
 class _Layer:
     """One layer's weights as the products want them, and its keys and values [B * KV, capacity, head]."""
 
-    qkv: Tensor
-    qkv_bias: Tensor | None
-    out: Any
-    gate: Any
-    up: Any
-    down: Any
+    qkv: Linear
+    out: Linear
+    gate: Linear
+    up: Linear
+    down: Linear
     before: Tensor
     after: Tensor
     keys: Tensor
@@ -53,12 +54,11 @@ class LlamaDecoder:
         bias = None if qk_bias is None else torch.cat([qk_bias, attention.v_proj.bias]).to(cast)
         empty = qk.new_empty(0)
 
-        def pair(linear: Any) -> tuple[Tensor, Tensor | None]:
+        def pair(linear: Any) -> Linear:
             return linear.weight.to(cast), None if linear.bias is None else linear.bias.to(cast)
 
         return _Layer(
-            qkv=torch.cat([qk, attention.v_proj.weight]).to(cast),
-            qkv_bias=bias,
+            qkv=(torch.cat([qk, attention.v_proj.weight]).to(cast), bias),
             out=pair(attention.o_proj),
             gate=pair(mlp.gate_proj),
             up=pair(mlp.up_proj),
@@ -103,9 +103,12 @@ class LlamaDecoder:
         for layer in self.layers:
             for name in ("keys", "values"):
                 old: Tensor = getattr(layer, name)
-                old = old.view(-1, self.shape.kv_heads, *old.shape[1:])[:, :, : self.length]
-                new = old.new_empty(len(index), self.shape.kv_heads, room, self.shape.head)
-                new[:, :, : self.length] = old[index]
+                rows = old.view(-1, self.shape.kv_heads, *old.shape[1:])
+                if old.shape[1] == room:  # whole rows move as one piece of memory each, unused room included
+                    new = rows.flatten(1).index_select(0, index)
+                else:
+                    new = old.new_empty(len(index), self.shape.kv_heads, room, self.shape.head)
+                    new[:, :, : self.length] = rows[index, :, : self.length]
                 setattr(layer, name, new.view(-1, room, self.shape.head))
         if self.offsets is not None:
             self.offsets = self.offsets[index]
@@ -132,7 +135,7 @@ class LlamaDecoder:
         """Queries, keys and values [B, H or KV, head], rotated."""
         shape = self.shape
         y = functional.rms_norm(x, (x.shape[-1],), layer.before, shape.eps).to(self.compute)
-        both = functional.linear(y, layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head)
+        both = functional.linear(y, *layer.qkv).view(len(x), -1, shape.head)
         turned = rotate(both[:, : shape.heads + shape.kv_heads].to(self.dtype), factors).to(self.compute)
         return turned[:, : shape.heads], turned[:, shape.heads :], both[:, shape.heads + shape.kv_heads :]
 

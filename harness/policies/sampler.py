@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Sampler"]
 
 BLOCK = 64  # positions whose noise is drawn in one call
-KEEP = 0.85  # finished rows leave once this share or less of the batch is still writing
+KEEP = 0.6  # finished rows leave once this share or less of the batch is still writing
 MAX_ROWS = 1024  # sequences decoded side by side ...
-MAX_CACHE = 2 * 2**30  # ... as far as their keys and values fit in so many bytes
+MAX_CACHE = 2**30  # ... as far as their keys and values fit in so many bytes
 
 
 class Sampler:

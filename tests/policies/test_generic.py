@@ -63,8 +63,14 @@ class Hidden:
         """Wrapped: nothing to see."""
 
 
+class Wrapper(Hidden):
+    def get_base_model(self):
+        return New()
+
+
 def test_the_cache_argument_has_either_name():
     assert [cache_argument(kind()) for kind in (Old, New, Hidden)] == ["past_key_values", "cache", "past_key_values"]
+    assert cache_argument(Wrapper()) == "cache"
     assert returned_cache({"cache": 1}, 0) == 1
     assert returned_cache({"past_key_values": 2, "cache": None}, 0) == 2
     assert returned_cache({}, 3) == 3
