@@ -28,6 +28,10 @@ ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # seven idle processes that the harness never uses
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each of hundreds of runs
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",  # a dead server must not hold a suite up: files are synchronised later
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
+    "GIT_PYTHON_REFRESH": "quiet",  # MLflow warns where there is no git
     "RAY_USAGE_STATS_ENABLED": "0",
     "VLLM_NO_USAGE_STATS": "1",
 }

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from harness import runtime
 from harness.cli.leaderboard import OUT
 from harness.errors import HarnessError, UsageError
 from harness.runtime import Interrupt
@@ -100,12 +101,10 @@ def start(uri: str, path: Path, port: int) -> subprocess.Popen[bytes]:
         "--port", str(port), "--workers", "1",
         "--default-artifact-root", (path.parent / "mlflow-artifacts").as_uri(),
     ]  # fmt: skip
-    quiet = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
+    runtime.prepare()
     log = (path.parent / "mlflow-server.log").open("wb")
     with log:
-        return subprocess.Popen(
-            command, env={**os.environ, **quiet}, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
 
 
 def await_answer(server: subprocess.Popen[bytes], address: str, interrupt: Interrupt) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness import runtime
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
@@ -18,12 +18,6 @@ __all__ = ["artifact_root", "client", "database", "default_uri", "prepare_store"
 
 SQLITE = "sqlite:///"
 SQLITE_HEADER = b"SQLite format 3\0"
-QUIET = {
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "DO_NOT_TRACK": "1",
-    "GIT_PYTHON_REFRESH": "quiet",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each of hundreds of runs
-}
 
 
 def default_uri(out: Path) -> str:
@@ -48,11 +42,7 @@ def client(uri: str) -> MlflowClient:
         raise UsageError(
             f"--tracking-uri {uri}: MLflow no longer keeps plain files; use sqlite:///PATH.db or a server's URL"
         )
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    if not uri.startswith(SQLITE):  # a dead server must not hold a suite up: the files are synchronised later
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+    runtime.prepare()  # MLflow reads its settings from the environment
     from mlflow import MlflowClient
 
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
