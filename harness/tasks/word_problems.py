@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import UsageError, nearest
 from harness.tasks.answers import find_answer
 from harness.tasks.base import Columns, Problem, Split, Task, check_split, hash_split
 
@@ -137,20 +138,36 @@ class WordProblemTask(Task):
     Columns: `correct` (the number behind the last `####`, without one the last number of the text), `format` (the text
     ends with `#### ` and an integer), `brevity` (1 at length 0, 0 at 400 characters; 0 without any number). A
     truncated text is neither correct nor well formed.
+
+    `kinds` keeps only these kinds of story, `most` only answers up to it: small models need small problems.
     """
 
     name = "word-problems"
     columns = ("correct", "format", "brevity")
     correct_column = "correct"
 
-    def __init__(self, reward_weights: dict[str, float] | None = None, max_tokens: int = 64) -> None:
+    def __init__(
+        self,
+        reward_weights: dict[str, float] | None = None,
+        max_tokens: int = 64,
+        kinds: Sequence[str] | None = None,
+        most: int | None = None,
+    ) -> None:
+        for kind in kinds or ():
+            if kind not in KINDS:
+                raise UsageError(f"word-problems has no kind {kind!r}.{nearest(kind, KINDS)}")
+        self.kinds = frozenset(kinds or KINDS)
+        self.most = most
         self.reward_weights = {"correct": 1.0, "format": 0.2, "brevity": 0.1} | (reward_weights or {})
         self.max_tokens = max_tokens
 
     def problems(self, split: Split, limit: int | None = None) -> Sequence[Problem]:
         """The first `limit` problems of a split."""
         check_split(split)
-        return _split(split)[:limit]
+        chosen = [
+            p for p in _split(split) if p.data["kind"] in self.kinds and (self.most is None or p.answer <= self.most)
+        ]
+        return chosen[:limit]
 
     def score_texts(
         self,

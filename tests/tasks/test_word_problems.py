@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from harness.errors import UsageError
 from harness.tasks.base import SPLITS, Problem
 from harness.tasks.word_problems import KINDS, WordProblemTask
 
@@ -47,3 +48,11 @@ def test_answers_are_small_whole_numbers_and_prompts_hold_the_numbers():
         assert 0 <= p.answer <= 300
         assert set(p.data["canonical"].split(":")[1].split(",")) <= set(re.findall(r"\d+", p.prompt))
     assert {p.data["kind"] for p in WordProblemTask().problems("test")} == set(KINDS)
+
+
+def test_small_problems_of_chosen_kinds():
+    problems = WordProblemTask(kinds=["boxes", "gain"], most=20).problems("test")
+    assert {p.data["kind"] for p in problems} == {"boxes", "gain"}
+    assert max(p.answer for p in problems) <= 20
+    with pytest.raises(UsageError, match=r"no kind 'boxs'\. Did you mean 'boxes'"):
+        WordProblemTask(kinds=["boxs"])
