@@ -96,8 +96,8 @@ def test_the_link_opens_a_sorted_table_with_score_interval_and_cost(server, tmp_
 
 def place_of(name: str, page: str) -> int:
     """The number of a table's row: the page draws rows in any order and puts each in its place."""
-    before = page[: page.index(f">{name}<")]
-    return int(re.findall(r'row-index="(\d+)"', before)[-1])
+    rows = [row.split('"', 1) for row in page.split('row-index="')[1:]]
+    return next(int(number) for number, cells in rows if f">{name}<" in cells)
 
 
 def browse(link: str, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
