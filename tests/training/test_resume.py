@@ -153,8 +153,9 @@ print(run_trial(settings, Path(sys.argv[2])).status)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_kill_minus_nine_and_resume(config, tmp_path):
-    settings = config("grpo(beta=0)", compute=60000, checkpoint_seconds=0.0)
+    settings = config("grpo(beta=0)", compute=20000, checkpoint_seconds=0.0)
     settings = TrialConfig.model_validate_json(settings.model_dump_json(exclude_none=True))
     (tmp_path / "settings.json").write_text(settings.model_dump_json(exclude_none=True))
     command = [sys.executable, "-c", KILLED, str(tmp_path / "settings.json")]
@@ -165,7 +166,7 @@ def test_kill_minus_nine_and_resume(config, tmp_path):
         start = time.monotonic()
         metrics = directory / "metrics.jsonl"
         size = metrics.stat().st_size if metrics.exists() else 0
-        while process.poll() is None and kills < 4:
+        while process.poll() is None and kills < 3:
             grown = metrics.exists() and metrics.stat().st_size > size
             if grown and time.monotonic() - start > 0.3 * kills:
                 os.kill(process.pid, signal.SIGKILL)
@@ -176,7 +177,7 @@ def test_kill_minus_nine_and_resume(config, tmp_path):
         if process.returncode == 0:
             assert out.strip().endswith("done")
             break
-    assert kills == 4
+    assert kills == 3
     for name in ("metrics.jsonl",):
         assert (tmp_path / "whole" / name).read_bytes() == (directory / name).read_bytes()
     tensors = [max((d / "checkpoints").glob("step-*")) / "tensors.safetensors" for d in (tmp_path / "whole", directory)]
