@@ -114,7 +114,7 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         "rank": f"{place:03d}", "seeds": str(row.n) if row.n == row.expected else f"{row.n} of {row.expected}",
         "verdict": (found.verdict if found else "") or ("provisional" if board.provisional else "-"),
         "score interval": ends(row.score),
-        "delta interval": ends(interval, sign=True) if interval else "",
+        "difference": f"{number(interval.mean, 3, sign=True)} {ends(interval, sign=True)}".strip() if interval else row.role,
         "record": json.dumps(finite(record(board, row)), ensure_ascii=False),
         "mlflow.runColor": colour,
     }  # fmt: skip

@@ -16,10 +16,9 @@ VIEW = "leaderboard"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 ONLY_METHODS = "tags.row = 'method'"
 CREATED = 1_700_000_000_000  # any fixed moment: MLflow wants one, and a constant leaves the tag unchanged
-WIDTHS = {  # column -> pixels
-    "metrics.`score`": 70, "tags.`score interval`": 125, "metrics.`delta`": 75, "tags.`delta interval`": 150,
-    "tags.`verdict`": 80, "tags.`seeds`": 60, "metrics.`waste`": 70, "metrics.`extra`": 70, "metrics.`seconds`": 80,
-    "metrics.`failures`": 80,
+WIDTHS = {  # column -> pixels; the first five fit beside MLflow's own on a screen of 1600
+    "metrics.`score`": 72, "tags.`score interval`": 118, "tags.`difference`": 192, "tags.`verdict`": 68,
+    "metrics.`waste`": 62, "tags.`seeds`": 55, "metrics.`seconds`": 75, "metrics.`failures`": 70, "metrics.`extra`": 65,
 }  # fmt: skip
 
 

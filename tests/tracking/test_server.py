@@ -86,7 +86,7 @@ def test_the_link_opens_a_sorted_table_with_score_interval_and_cost(server, tmp_
     link = deep_link(done.experiment_id, server)
     page = browse(link, tmp_path, "--dump-dom").stdout
     text = re.sub(r"<[^>]+>", "\n", page)
-    for word in ("score", "score interval", "delta interval", "verdict", "0.4693", "[0.430, 0.508]", "better"):
+    for word in ("score", "score interval", "difference", "verdict", "waste", "0.4693", "[0.430, 0.508]", "better"):
         assert word in text, word
     names = [row.method for row in made.rows if len(row.method) < 18]  # longer ones are cut by the page
     assert sorted(names, key=lambda name: place_of(name, page)) == names
