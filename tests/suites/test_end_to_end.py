@@ -22,7 +22,7 @@ class Faulty:
 '''
 SMALL = [
     "run", "quickstart", "--budget", "40k", "--seeds", "1",
-    "--set", "evaluation.problems=8", "--set", "evaluation.samples=1",
+    "--set", "evaluation.problems=8", "--set", "evaluation.samples=1", "--set", "sampling.prompts=8",
     "--sandbox", "limits",
 ]  # fmt: skip
 
