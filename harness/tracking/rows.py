@@ -114,7 +114,7 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         "rank": f"{place:03d}", "seeds": str(row.n) if row.n == row.expected else f"{row.n} of {row.expected}",
         "verdict": (found.verdict if found else "") or ("provisional" if board.provisional else "-"),
         "score interval": ends(row.score),
-        "difference": f"{number(interval.mean, 3, sign=True)} {ends(interval, sign=True)}".strip() if interval else row.role,
+        "difference": with_ends(interval) if interval else row.role,
         "record": json.dumps(finite(record(board, row)), ensure_ascii=False),
         "mlflow.runColor": colour,
     }  # fmt: skip
@@ -130,6 +130,11 @@ def ends(interval: Interval, *, sign: bool = False) -> str:
     if math.isnan(interval.low):
         return ""
     return f"[{number(interval.low, 3, sign=sign)}, {number(interval.high, 3, sign=sign)}]"
+
+
+def with_ends(interval: Interval) -> str:
+    """'+0.065 [+0.036, +0.093]'."""
+    return f"{number(interval.mean, 3, sign=True)} {ends(interval, sign=True)}".strip()
 
 
 def short(tags: dict[str, str]) -> dict[str, str]:
