@@ -86,7 +86,11 @@ def make_row(scores: Matrix, method: str, reference: str) -> Row:
     index, trials = scores.row(method), scores.of(method)
     ended = ~np.isnan(scores.scores[index])
     plugins = [plugin for trial in trials for plugin in trial.plugins]
-    share = clip_share(trials) if any(trial.record.get("clips") for trial in trials) else math.nan
+    share = (
+        clip_share([trial for trial in trials if trial.ended])
+        if any(trial.record.get("clips") for trial in trials)
+        else math.nan
+    )
     return Row(
         method=method, role="baseline" if method == reference else role_of(method), expected=len(scores.seeds),
         scores=scores.scores[index], score=statistics.t_interval(scores.scores[index]),

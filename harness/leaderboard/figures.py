@@ -15,6 +15,7 @@ from harness.leaderboard.colours import BASELINE, CONTROL, colours
 from harness.leaderboard.columns import scale, title
 from harness.leaderboard.matrix import curve
 from harness.leaderboard.model import Board, Row
+from harness.leaderboard.statistics import Interval
 from harness.leaderboard.trials import FAILURES, Trial
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ __all__ = ["curves", "forest", "save_figures"]
 Array = NDArray[np.float64]
 
 WIDTH, DPI = 8.0, 100  # 800 pixels
-PANELS = 3  # small panels a row
+PANELS = (3, 4)  # small panels a row: few methods, many
+MANY = 12
+LEAST_BAND = 3  # seeds: a t-interval of two says nothing and hides the rest
 MARKS = {"better": "^", "worse": "v"}
 LONGEST = 30  # characters of a method's name in a figure
 
@@ -54,9 +57,9 @@ def new_figure(height: float) -> Figure:
     return figure
 
 
-def short(method: str) -> str:
+def short(method: str, longest: int = LONGEST) -> str:
     """A method's name that fits beside a figure."""
-    return method if len(method) <= LONGEST else method[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return method if len(method) <= longest else method[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def forest(board: Board) -> Figure:
@@ -65,8 +68,10 @@ def forest(board: Board) -> Figure:
     figure = new_figure(1.4 + 0.3 * max(len(rows), 1))
     axes = figure.subplots()
     by, colour = scale(board), colours(board.matrix.methods, board.baseline)
+    reach = by * widest([row.difference.interval for row in rows if row.difference])
     for place, row in enumerate(rows):
-        draw_difference(axes, row, len(rows) - 1 - place, by, colour.get(row.method, CONTROL))
+        look = colour.get(row.method, CONTROL)
+        draw_difference(axes, row, len(rows) - 1 - place, by=by, colour=look, reach=reach)
     axes.axvline(0, color=BASELINE, linewidth=1)
     axes.set_yticks(range(len(rows)), [short(row.method) for row in reversed(rows)])
     axes.set_ylim(-0.7, len(rows) - 0.3)
@@ -80,12 +85,25 @@ def forest(board: Board) -> Figure:
     return figure
 
 
-def draw_difference(axes: Axes, row: Row, height: int, by: float, colour: str) -> None:
-    """One line of the forest: interval and mean; the mark's shape says the verdict, so colour is not needed."""
+def widest(intervals: Sequence[Interval]) -> float:
+    """How far from 0 the figure reaches: to every mean, and to the ends of intervals over seeds enough to mean much."""
+    ends = [(i.mean, i.low, i.high) if i.n >= LEAST_BAND else (i.mean,) for i in intervals]
+    return 1.05 * max((abs(end) for found in ends for end in found), default=1.0) or 1.0
+
+
+def draw_difference(axes: Axes, row: Row, height: int, *, by: float, colour: str, reach: float) -> None:
+    """One line of the forest: interval and mean; the mark's shape says the verdict, so colour is not needed.
+
+    An interval that leaves the figure ends in an arrow.
+    """
     assert row.difference is not None
     interval, verdict = row.difference.interval, row.difference.verdict
     if not math.isnan(interval.low):
-        axes.plot([by * interval.low, by * interval.high], [height, height], color=colour, linewidth=2)
+        ends = [max(by * interval.low, -reach), min(by * interval.high, reach)]
+        axes.plot(ends, [height, height], color=colour, linewidth=2)
+        for end, mark in zip(ends, "<>", strict=True):
+            if abs(end) == reach:
+                axes.plot([end], [height], mark, color=colour, markersize=7)
     fill = colour if verdict else "white"
     axes.plot([by * interval.mean], [height], MARKS.get(verdict, "o"), color=colour, markerfacecolor=fill, markersize=6)
 
@@ -94,9 +112,9 @@ def curves(board: Board) -> Figure:
     """Score against budget, a panel a method with the baseline behind it; bands are 95 % t-intervals over seeds."""
     shown = [row.method for row in board.rows if row.method in board.matrix.methods and row.method != board.baseline]
     shown = [method for method in shown if board.matrix.of(method)] or [board.baseline]
-    columns = min(PANELS, len(shown))
+    columns = min(PANELS[len(shown) > MANY], len(shown))
     lines = math.ceil(len(shown) / columns)
-    figure = new_figure(0.8 + 1.9 * lines)
+    figure = new_figure(0.8 + (1.9 if columns <= PANELS[0] else 1.6) * lines)
     panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
     base, by = band(board, board.baseline), scale(board)
     colour = colours(board.matrix.methods, board.baseline)
@@ -104,7 +122,7 @@ def curves(board: Board) -> Figure:
         draw_band(axes, base, BASELINE, "--", by)
         if method != board.baseline:
             draw_band(axes, band(board, method), colour[method], "-", by)
-        axes.set_title(short(method), fontsize=9, loc="left")
+        axes.set_title(short(method, 90 // columns), fontsize=9, loc="left")
         axes.grid(color="#e8e8e8", linewidth=0.6)
     for place, axes in enumerate(panels):
         axes.set_visible(place < len(shown))
@@ -131,7 +149,9 @@ def band(board: Board, method: str) -> tuple[Array, Array, Array, Array]:
     summary = [statistics.t_interval(column) for column in values.T]
     mean = np.array([item.mean for item in summary])
     low, high = (np.array([getattr(item, end) for item in summary]) for end in ("low", "high"))
-    return grid, mean, np.where(np.isnan(low), mean, low), np.where(np.isnan(high), mean, high)
+    if len(trials) < LEAST_BAND:
+        low = high = mean
+    return grid, mean, low, high
 
 
 def on_grid(grid: Array, measured: tuple[Array, Array], trial: Trial, board: Board) -> Array:
