@@ -31,7 +31,8 @@ class PluginError(HarnessError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """' Did you mean X?' for the closest known name, else the sorted list of known names."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, names, n=5, cutoff=0.6)
+    close.sort(key=lambda known: sorted(known) != sorted(name))  # swapped letters first, else the closest
     if close:
         return f" Did you mean {close[0]!r}?"
     return f" Known: {', '.join(names)}." if names else ""

@@ -134,7 +134,8 @@ class Catalogue(Mapping[str, Entry]):
         """The entry of a name. Raises UsageError for an unknown name and for one that several distributions offer."""
         offers = self._offers.get(slug)
         if not offers:
-            raise UsageError(f"unknown method {slug!r}.{nearest(slug, self._offers)} `harness methods` lists all")
+            hint = "`harness methods` lists all; a file of your own needs --plugin FILE"
+            raise UsageError(f"unknown method {slug!r}.{nearest(slug, self._offers)} {hint}")
         if distribution is not None:
             chosen = [entry for entry in offers if entry.distribution == distribution]
             if not chosen:
