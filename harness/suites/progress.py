@@ -36,7 +36,7 @@ class Display:
         self.progress: dict[Job, float] = {}
 
     def __enter__(self) -> Self:
-        if self.done < self.count and not self.bars.console.is_terminal:  # no bars there: say that something is under way
+        if self.done < self.count and not self.bars.console.is_terminal:  # no bars
             self.bars.console.print(f"{self.count - self.done} of {self.count} trials to run", highlight=False)
         self.bars.start()
         return self
