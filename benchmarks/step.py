@@ -29,6 +29,7 @@ import torch
 from raw_bound import Bound
 
 from harness.policies.random import llama_policy
+from harness.policies.registry import resolve
 from harness.tasks.base import Problem, Task
 from harness.tasks.load import load_task
 from harness.tasks.mixture import Mixture
@@ -139,7 +140,7 @@ def natural(directory: str, python: str | None) -> dict[str, Any]:
 
     took = {name: statistics.median(values) for name, values in race({"harness": once}).items()}
     if python:
-        took["trl"] = trl(python, directory, 40, endless=False, task="math")
+        took["trl"] = trl(python, resolve(directory), 40, endless=False, task="math")
     return report("natural", took) | {"mean_length": round(statistics.mean(lengths), 1), "checkpoint": directory}
 
 
