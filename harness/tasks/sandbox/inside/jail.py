@@ -15,6 +15,7 @@ from collections.abc import Iterable
 __all__ = ["Refused", "drop", "enter_namespaces", "fresh_tmp"]
 
 NOBODY = 65534
+FIRST_UID, UIDS = 200_000, 1_000_000  # unused ones, above those of people and services
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
@@ -90,7 +91,9 @@ def drop(*, memory: int, seconds: float, files: bool, keep: int, null: int) -> N
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        # without namespaces a uid for each sandbox, so that one's programs cannot signal another's
+        nobody = NOBODY if files else FIRST_UID + os.getppid() % UIDS
+        os.setresuid(nobody, nobody, nobody)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     libc.capset(header, (ctypes.c_uint32 * 6)())
