@@ -6,10 +6,11 @@ import ast
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 from harness.errors import PluginError, nearest
+from harness.host.claims import NOTHING, Claims, Neutral
 from harness.host.lint import check_class, implementations
 
 __all__ = ["NEEDS", "MethodInfo", "method", "needs_of", "slug_of"]
@@ -30,7 +31,7 @@ class MethodInfo:
     "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all);
     `clips` marks methods whose clip takes the gradient of a token away: only those can be called inert, where no token
     was clipped (a cap that keeps the gradient, as CISPO's, does not count); `direct` those whose loss scores
-    other tokens with gradient, and so needs the whole graph in one pass.
+    other tokens with gradient, and so needs the whole graph in one pass; `claims` are what `harness check` goes by.
     """
 
     slug: str
@@ -41,6 +42,7 @@ class MethodInfo:
     scope: Literal["batch", "group"]
     clips: bool
     direct: bool
+    claims: Claims
     doc: str
     hooks: dict[str, str]
 
@@ -63,6 +65,11 @@ def method(
     clips: bool = False,
     direct: bool = False,
     name: str | None = None,
+    neutral: Neutral = (),
+    neutral_to: str | Sequence[str | None] | None = None,
+    identity: bool = False,
+    conflicts: Sequence[str] = (),
+    exempt: Mapping[str, str] | None = None,
 ) -> Callable[[Class], Class]: ...
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def method(
@@ -77,11 +84,28 @@ def method(
     clips: Any = _INHERIT,
     direct: Any = _INHERIT,
     name: str | None = None,
+    neutral: Any = _INHERIT,
+    neutral_to: Any = _INHERIT,
+    identity: Any = _INHERIT,
+    conflicts: Any = _INHERIT,
+    exempt: Any = _INHERIT,
 ) -> Any:
     """Make a class a method plugin.
 
     paper: arXiv id or DOI; base: the stack it stands on when it is the first of a stack; needs: what the loop must
     compute for it, a set out of `NEEDS` or a function of the instance; name: its slug where no entry point gives one.
+
+    What `harness check` goes by, literals all:
+
+    - neutral: parameters with which the method is exactly what it builds on, `neutral={"alpha": 0.0}`, or a tuple of
+      such dicts; parameters left out keep their defaults.
+    - neutral_to: the stack that they give where that is not the base (without a base: the harness's defaults),
+      `neutral_to="grpo(beta=0)"`, or a tuple with one stack, or None for the base, for each dict.
+    - identity: True for a control that changes nothing; it is checked to be one.
+    - conflicts: slugs that cannot stand in one stack with it; such a stack is refused.
+    - exempt: {check: why it cannot hold}, `exempt={"permutation": "of tied rows the first is taken"}`; the report shows
+      the reason. `harness.conformance.EXEMPTIBLE` names the checks that may be exempted.
+
     What a subclass of a method leaves out (paper and name apart) is its parent's. Raises PluginError for everything
     that a plugin may not do, see `harness.host.lint`.
     """
@@ -93,6 +117,10 @@ def method(
             inherited = default if parent is None else getattr(parent, field)
             return inherited if value is _INHERIT else value
 
+        claimed = {
+            "neutral": neutral, "neutral_to": neutral_to, "identity": identity, "conflicts": conflicts,
+            "exempt": exempt,
+        }  # fmt: skip
         check_class(target)
         made = _frozen_fields(dataclasses.dataclass(kw_only=True, eq=False)(target))
         info = MethodInfo(
@@ -104,6 +132,7 @@ def method(
             scope=given("scope", scope, "batch"),
             clips=given("clips", clips, False),
             direct=given("direct", direct, False),
+            claims=_claims(target, parent, claimed),
             doc=inspect.cleandoc(target.__doc__ or ""),
             hooks=implementations(target),
         )
@@ -136,6 +165,14 @@ def _check_needs(cls: type, needs: Any) -> None:
             raise PluginError(f"{cls.__name__}: unknown need {need!r}.{nearest(str(need), NEEDS)}")
 
 
+def _claims(cls: type, parent: MethodInfo | None, claimed: Mapping[str, Any]) -> Claims:
+    """The claims of a class, with its parent's where the decorator leaves one out."""
+    inherited = NOTHING if parent is None else parent.claims
+    return Claims.read(
+        cls, {name: getattr(inherited, name) if value is _INHERIT else value for name, value in claimed.items()}
+    )
+
+
 def _check_info(cls: type, info: MethodInfo) -> None:
     """Raise PluginError for decorator arguments or field defaults that cannot be."""
     where = cls.__name__
@@ -146,6 +183,7 @@ def _check_info(cls: type, info: MethodInfo) -> None:
     for label, value in (("paper", info.paper), ("base", info.base)):
         if value is not None and not isinstance(value, str):
             raise PluginError(f"{where}: {label} must be a string, not {value!r}")
+    info.claims.check_fields(cls)
     for field in dataclasses.fields(cls):
         if field.default is dataclasses.MISSING or not _is_literal(field.default):
             raise PluginError(

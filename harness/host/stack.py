@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import PluginError, UsageError
 from harness.host.catalogue import Catalogue, Entry, discover
+from harness.host.claims import check_conflicts
 from harness.host.hidden import check_order
 from harness.host.parameters import accept, without_defaults
 from harness.host.parsing import PluginSpec, parse_stack, spell_stack
@@ -127,6 +128,7 @@ def build_stack(text: str, catalogue: Catalogue | None = None) -> Stack:
     below = _bases(given[0], catalogue, (given[0].entry.slug,))
     seats = _labelled([dataclasses.replace(seat, given=False) for seat in below] + given, text)
     check_order(seats)
+    check_conflicts(seats, text)
     return Stack(canonical=spell_stack([seat.spec for seat in given]), seats=tuple(seats))
 
 

@@ -10,7 +10,7 @@ from harness import hookimpl, method
 Identity = Generator[None, Any, Any]
 
 
-@method(base="grpo(beta=0)")
+@method(base="grpo(beta=0)", identity=True)
 class Placebo:
     """Wraps every hook and returns what it was given.
 
