@@ -23,7 +23,9 @@ from harness.errors import UsageError
 from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, discover, parse_stack
 from harness.probe_inputs import as_tensor, plain_batch
 
-__all__ = ["advantages", "loss", "regularizer", "rewards", "token_loss", "weights"]
+__all__ = [
+    "advantages", "loss", "objective", "regularizer", "rewards", "token_loss", "token_penalty", "train_on", "weights",
+]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Method = str | type | Stack
@@ -74,12 +76,30 @@ def regularizer(
     """(sum of all `regularize` terms, its gradient with respect to logp [N, T]); token terms get the loss's weights."""
     hooks, batch = _begin(method, params, logp=logp, mask=mask, **batch_fields)
     output, leaf = _output(batch, logp)
-    batch = _weighted(hooks, batch)
-    assert batch.weights is not None
-    total = leaf.new_zeros(())
-    for _, term in hooks.regularize(batch=batch, output=output):
-        total = total + (term if term.dim() == 0 else (batch.weights * term).sum())
+    total = _penalty(hooks, _weighted(hooks, batch), output)
     return float(total.detach()), _gradient(total, leaf)
+
+
+def token_penalty(
+    method: Method, *, logp: Any, mask: Any, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> tuple[Array, Array]:
+    """(sum of the [N, T] terms of `regularize`, gradient of its masked sum); scalar terms are left out."""
+    hooks, batch = _begin(method, params, logp=logp, mask=mask, **batch_fields)
+    output, leaf = _output(batch, logp)
+    found = hooks.regularize(batch=_weighted(hooks, batch), output=output)
+    total = sum((term for _, term in found if term.dim() == 2), torch.zeros_like(leaf))
+    total = _masked(total.expand_as(leaf), batch)
+    return _array(total), _gradient((total * batch.mask).sum(), leaf)
+
+
+def train_on(
+    method: Method, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """[N, T] bool: the tokens that `train_on` leaves in the loss."""
+    hooks, batch = _begin(method, params, **batch_fields)
+    chosen = hooks.train_on(batch=batch)
+    kept = batch.mask > 0 if chosen is None else (batch.mask * chosen) > 0
+    return kept.numpy()
 
 
 def loss(
@@ -91,14 +111,18 @@ def loss(
     Runs shape_rewards, estimate_advantages, train_on, aggregate and loss; regularizers are not part of it.
     """
     fields = {"logp_old": logp_old, "rewards": rewards, "group": group, "mask": mask, **batch_fields}
-    hooks, batch = _begin(method, params, logp=logp, **fields)
-    batch = hooks.shape_rewards(batch=batch)
-    batch = batch.replace(advantages=hooks.estimate_advantages(batch=batch))
-    chosen = hooks.train_on(batch=batch)
-    batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
-    output, leaf = _output(batch, logp)
-    total = hooks.loss(batch=_weighted(hooks, batch), output=output)
-    return float(total.detach()), _gradient(total, leaf)
+    return _objective(method, params, logp, fields, penalties=False)
+
+
+def objective(
+    method: Method, *, logp: Any, mask: Any, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> tuple[float, Array]:
+    """(the policy objective plus all regularizers, its gradient with respect to logp [N, T]): what a minibatch trains.
+
+    Given `advantages` are taken as they are; else `rewards` and `group` go through shape_rewards and
+    estimate_advantages. Then train_on, aggregate, loss and regularize.
+    """
+    return _objective(method, params, logp, {"mask": mask, **batch_fields}, penalties=True)
 
 
 # -- stack -----------------------------------------------------------------------------------------------------------
@@ -161,6 +185,33 @@ def _output(batch: Batch, logp: Any) -> tuple[PolicyOutput, Tensor]:
     leaf = as_tensor(logp).requires_grad_()
     old = leaf.detach() if batch.logp_old is None else batch.logp_old
     return PolicyOutput(logp=leaf, logp_old=old, mask=batch.mask, entropy=batch.entropy), leaf
+
+
+def _objective(
+    method: Method, params: Mapping[str, Any] | None, logp: Any, fields: Mapping[str, Any], *, penalties: bool
+) -> tuple[float, Array]:
+    """The stages from shape_rewards on (or from train_on on, where advantages are given), and the gradient."""
+    hooks, batch = _begin(method, params, logp=logp, **fields)
+    if batch.advantages is None:
+        batch = hooks.shape_rewards(batch=batch)
+        batch = batch.replace(advantages=hooks.estimate_advantages(batch=batch))
+    chosen = hooks.train_on(batch=batch)
+    batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
+    output, leaf = _output(batch, logp)
+    batch = _weighted(hooks, batch)
+    total = hooks.loss(batch=batch, output=output)
+    if penalties:
+        total = total + _penalty(hooks, batch, output)
+    return float(total.detach()), _gradient(total, leaf)
+
+
+def _penalty(hooks: HookCaller, batch: Batch, output: PolicyOutput) -> Tensor:
+    """The sum of all regularizers; token terms get the loss's weights."""
+    assert batch.weights is not None
+    total = output.logp.new_zeros(())
+    for _, term in hooks.regularize(batch=batch, output=output):
+        total = total + (term if term.dim() == 0 else (batch.weights * term).sum())
+    return total
 
 
 def _weighted(hooks: HookCaller, batch: Batch) -> Batch:

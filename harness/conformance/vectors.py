@@ -1,0 +1,244 @@
+"""Reference vectors: what a hook computes, compared with the numbers that a public implementation gave.
+
+A case is one JSON object a line: method, kind (advantage, policy_loss, aggregate, kl, rewards), source, params, inputs
+and expected values; `tests/vectors/README.md` describes the format. A `Run` says how a stack of ours computes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import probe
+from harness.errors import HarnessError, UsageError
+
+__all__ = ["Case", "Difference", "Result", "Run", "default_run", "read_cases", "run_case"]
+
+Values = Mapping[str, Any]
+MASKED = frozenset({"advantages", "token_loss", "token_rewards", "weight", "weights", "keep", "logp_prox"})
+DEFAULT_PROBE = {
+    "advantage": "advantages",
+    "policy_loss": "objective",
+    "aggregate": "aggregate",
+    "kl": "kl",
+    "rewards": "rewards",
+}
+KEYS = {
+    "advantages": ("advantages",),
+    "objective": ("loss", "grad_logp", "token_loss"),
+    "aggregate": ("loss", "grad_token_loss"),
+    "kl": ("token_loss", "grad_logp"),
+    "train_on": ("keep",),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One call of a public implementation: what went in and what came out."""
+
+    id: str
+    method: str
+    kind: str
+    source: Mapping[str, str]
+    dtype: str
+    tolerance: Mapping[str, float]
+    params: dict[str, Any]
+    inputs: dict[str, Any]
+    expected: dict[str, Any]
+    notes: str = ""
+
+    @property
+    def repo(self) -> str:
+        """`owner/name` of the implementation."""
+        return self.source.get("repo", "")
+
+    @property
+    def function(self) -> str:
+        """The function that was run."""
+        return self.source.get("function", "")
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Case:
+        """The case of a decoded line. Raises UsageError if a field is missing."""
+        missing = [name for name in ("method", "kind", "expected") if name not in record]
+        if missing:
+            raise UsageError(f"reference vector {record.get('id', '?')}: no field {', '.join(missing)}")
+        source = record.get("source", {})
+        return cls(
+            id=str(record.get("id", "?")),
+            method=record["method"],
+            kind=record["kind"],
+            source=source if isinstance(source, Mapping) else {"function": str(source)},
+            dtype=record.get("dtype", "float64"),
+            tolerance=record.get("tolerance") or {"rtol": 1e-9, "atol": 1e-10},
+            params=record.get("params") or {},
+            inputs=record.get("inputs") or {},
+            expected=record["expected"],
+            notes=record.get("notes") or "",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """How a case is computed here.
+
+    stack: a stack with its parameters. fields: batch fields for the probe that are added to the case's inputs or
+    replace them; None takes one away. probe: advantages, objective, token_loss, aggregate, kl, rewards, train_on, or
+    a function of (run, case) that returns named values; by default what fits the kind. expect: expected values in
+    place of the case's, after a documented change of sign or scale. compare: the keys of `expected` that count
+    (`("grad_logp",)` where a loss has no value of its own).
+    """
+
+    stack: str
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    _: dataclasses.KW_ONLY
+    probe: str | Callable[[Run, Case], Values] | None = None
+    expect: Mapping[str, Any] | None = None
+    compare: tuple[str, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """The largest difference of one value, and the first entry beyond the tolerance."""
+
+    key: str
+    largest: float
+    where: tuple[int, ...]
+    got: float
+    expected: float
+
+    def __str__(self) -> str:
+        place = list(self.where) if self.where else ""
+        return f"{self.key}{place}: {self.got:.10g} instead of {self.expected:.10g}, max difference {self.largest:.3g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What came of a case: differences beyond the tolerance, or an error in a line."""
+
+    differences: tuple[Difference, ...] = ()
+    error: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        return not self.differences and self.error is None
+
+    def __str__(self) -> str:
+        return self.error or "; ".join(map(str, self.differences)) or "as expected"
+
+
+def read_cases(path: str | Path) -> list[Case]:
+    """The cases of a JSON Lines file, plain or gzipped. Raises UsageError for a file that is not one."""
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read reference vectors from {file}: {error}") from None
+    cases = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            cases.append(Case.of(json.loads(line)))
+        except (json.JSONDecodeError, AttributeError) as error:
+            raise UsageError(f"{file}, line {number}: not a reference vector ({error})") from None
+    return cases
+
+
+def default_run(case: Case, method: str, fields: Sequence[str]) -> Run:
+    """The run where names agree: params are the plugin's fields, inputs the batch's. Raises UsageError if not."""
+    unknown = sorted(set(case.params) - set(fields))
+    if unknown:
+        raise UsageError(f"{method} has no parameter {', '.join(unknown)}, which {case.id} sets")
+    written = ", ".join(f"{name}={value!r}" for name, value in case.params.items())
+    return Run(f"{method}({written})" if written else method)
+
+
+def run_case(run: Run, case: Case) -> Result:
+    """Compute a case and compare it."""
+    expected = {**case.expected, **(run.expect or {})}
+    how = run.probe or DEFAULT_PROBE.get(case.kind, case.kind)
+    known = KEYS.get(how, tuple(expected)) if isinstance(how, str) else tuple(expected)
+    keys = run.compare or tuple(key for key in known if key in expected)
+    if not keys:
+        return Result(error=f"nothing to compare: {case.id} expects {', '.join(expected)}")
+    try:
+        got = _computed(how, run, case, keys)
+    except (HarnessError, ValueError, TypeError, RuntimeError, KeyError, IndexError, AttributeError) as error:
+        return Result(error=f"{type(error).__name__}: {error}")
+    absent = [key for key in keys if key not in got or key not in expected]
+    if absent:
+        return Result(error=f"{', '.join(absent)}: not among what was computed ({', '.join(got)})")
+    found = [_difference(key, got[key], expected[key], case) for key in keys]
+    return Result(tuple(difference for difference in found if difference is not None))
+
+
+def _computed(how: str | Callable[[Run, Case], Values], run: Run, case: Case, keys: Sequence[str]) -> Values:
+    """The named values of a case."""
+    if not isinstance(how, str):
+        return how(run, case)
+    fields = {name: value for name, value in {**case.inputs, **run.fields}.items() if value is not None}
+    if how == "advantages":
+        return {
+            "advantages": probe.advantages(run.stack, fields.pop("rewards", None), fields.pop("group", None), **fields)
+        }
+    if how == "objective":
+        return _objective(run.stack, fields, keys)
+    if how == "token_loss":
+        token_loss, gradient = probe.token_loss(run.stack, **{"logp_old": None, **fields})
+        return {"token_loss": token_loss, "grad_logp": gradient}
+    if how == "aggregate":
+        token_loss = np.asarray(fields.pop("token_loss"), dtype=np.float64)
+        weights = probe.weights(run.stack, **fields)
+        return {
+            "loss": np.where(weights != 0, weights * token_loss, 0).sum(),
+            "grad_token_loss": weights,
+            "weights": weights,
+        }
+    if how == "kl":
+        token_loss, gradient = probe.token_penalty(run.stack, **fields)
+        return {"token_loss": token_loss, "grad_logp": gradient}
+    if how == "rewards":
+        return probe.rewards(run.stack, fields.pop("rewards", None), fields.pop("group", None), **fields)
+    if how == "train_on":
+        return {"keep": probe.train_on(run.stack, **fields)}
+    raise UsageError(f"{case.id}: no probe {how!r}; choose from {', '.join(sorted({*KEYS, 'rewards', 'token_loss'}))}")
+
+
+def _objective(stack: str, fields: dict[str, Any], keys: Sequence[str]) -> Values:
+    loss, gradient = probe.objective(stack, **fields)
+    values: dict[str, Any] = {"loss": loss, "grad_logp": gradient}
+    if "token_loss" in keys:
+        values["token_loss"] = probe.token_loss(stack, **{"logp_old": None, **fields})[0]
+    return values
+
+
+def _difference(key: str, got: Any, expected: Any, case: Case) -> Difference | None:
+    """None within the tolerance. Values at masked tokens do not count, gradients there do."""
+    wanted = np.asarray(expected, dtype=np.float64)
+    values = np.asarray(got, dtype=np.float64)
+    if values.ndim == 1 and wanted.ndim == 2:
+        values = values[:, None]
+    if values.ndim == 2 and wanted.ndim == 1:
+        wanted = wanted[:, None]
+    try:
+        values, wanted = np.broadcast_arrays(values, wanted)
+    except ValueError:
+        return Difference(f"{key} of shape {list(values.shape)} for {list(wanted.shape)}", np.inf, (), np.nan, np.nan)
+    rtol, atol = case.tolerance.get("rtol", 1e-9), case.tolerance.get("atol", 1e-10)
+    wrong = ~np.isclose(values, wanted, rtol=rtol, atol=atol)
+    mask = np.asarray(case.inputs.get("mask", ()), dtype=np.float64)
+    if key in MASKED and mask.shape == wrong.shape:
+        wrong = wrong & (mask > 0)
+    if not wrong.any():
+        return None
+    first = tuple(int(axis[0]) for axis in np.nonzero(wrong)) if wrong.ndim else ()
+    largest = float(np.abs(np.where(wrong, values - wanted, 0)).max())
+    return Difference(key, largest, first, float(values[first]), float(wanted[first]))

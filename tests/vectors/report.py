@@ -1,0 +1,103 @@
+"""Run cases and count what came of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from harness.conformance.vectors import Case, Run, default_run, run_case
+from harness.errors import UsageError
+from harness.host import Catalogue, discover, parse_stack
+from tests.vectors.mapping import Slip, Unmapped, outcome
+
+STATUSES = ("passed", "failed", "slip", "unmapped", "missing")
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """One case: its status, and what there is to say about it."""
+
+    case: Case
+    status: str
+    reason: str = ""
+    stack: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Totals:
+    """Counts of cases. Shares are over the cases of methods that exist here."""
+
+    cases: int
+    methods: int
+    passed: int
+    failed: int
+    slip: int
+    unmapped: int
+    missing: int
+
+    @property
+    def existing(self) -> int:
+        return self.cases - self.missing
+
+    @property
+    def passing(self) -> float:
+        return self.passed / self.existing if self.existing else 1.0
+
+    @property
+    def aside(self) -> float:
+        return (self.slip + self.unmapped) / self.existing if self.existing else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cases} cases of {self.methods} methods: {self.passed} of {self.existing} cases of existing methods"
+            f" pass ({100 * self.passing:.1f} %), {self.failed} failed, {self.slip} marked, {self.unmapped} not mapped;"
+            f" {self.missing} cases of methods that do not exist"
+        )
+
+
+def check(case: Case) -> Line:
+    """Map, compute and compare one case; nothing that a case holds makes this raise."""
+    try:
+        found = outcome(case) or _by_name(case)
+    except Exception as error:  # a mapping that fails is a failed case, not the end of the report
+        return Line(case, "failed", f"mapping: {type(error).__name__}: {error}")
+    if found is None:
+        return Line(case, "missing", f"no method {case.method.replace('_', '-')} here")
+    if isinstance(found, Slip | Unmapped):
+        return Line(case, "slip" if isinstance(found, Slip) else "unmapped", found.reason)
+    absent = [spec.name for spec in parse_stack(found.stack) if spec.name not in installed()]
+    if absent:
+        return Line(case, "missing", f"no method {', '.join(absent)} here", found.stack)
+    result = run_case(found, case)
+    return Line(case, "passed" if result.passed else "failed", "" if result.passed else str(result), found.stack)
+
+
+def totals(lines: Sequence[Line]) -> Totals:
+    """The counts of all lines."""
+    count = {status: sum(line.status == status for line in lines) for status in STATUSES}
+    return Totals(cases=len(lines), methods=len({line.case.method for line in lines}), **count)
+
+
+def by_method(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    """Slug -> its lines, in order of the slug."""
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        found.setdefault(line.case.method, []).append(line)
+    return dict(sorted(found.items()))
+
+
+@cache
+def installed() -> Catalogue:
+    return discover()
+
+
+def _by_name(case: Case) -> Run | Unmapped | None:
+    """The run of a method that nobody mapped but that is here under the same name."""
+    slug = case.method.replace("_", "-")
+    if slug not in installed():
+        return None
+    try:
+        return default_run(case, slug, [field.name for field in installed()[slug].fields])
+    except UsageError as error:
+        return Unmapped(str(error))
