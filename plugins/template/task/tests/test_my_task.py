@@ -1,0 +1,3 @@
+from harness.conformance import task_tests
+
+test_conformance = task_tests("my-task")
