@@ -52,10 +52,16 @@ def open_sandbox(config: TrialConfig) -> Iterator[tuple[Mixture, Any]]:
         yield Mixture(tasks, seed=config.seed, reward_weights=config.reward_weights, sandbox=sandbox), sandbox
 
 
-def make(config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue | None = None) -> Trial:
-    """Construct, start, build. Raises UsageError for bad settings, PluginError for a plugin that breaks a contract."""
+def make(
+    config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue | None = None, policy: Policy | None = None
+) -> Trial:
+    """Construct, start, build. `policy`: one that is at hand in place of the one that the settings name.
+
+    Raises UsageError for bad settings, PluginError for a plugin that breaks a contract.
+    """
     stack = build_stack(config.method, catalogue or discover(config.plugins))
-    policy = Policy.load(config.policy.model, config.policy.dtype, config.policy.device, chat=config.policy.chat)
+    if policy is None:
+        policy = Policy.load(config.policy.model, config.policy.dtype, config.policy.device, chat=config.policy.chat)
     ledger = Ledger(Budget(**{config.budget.currency: config.budget.limit}))
     metered = MeteredPolicy(policy, ledger, "policy", system=config.policy.system)
     metered.micro_batch = config.learner.micro_batch
