@@ -24,7 +24,8 @@ from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, 
 from harness.probe_inputs import as_tensor, plain_batch
 
 __all__ = [
-    "advantages", "loss", "objective", "regularizer", "rewards", "token_loss", "token_penalty", "train_on", "weights",
+    "advantages", "loss", "objective", "regularizer", "rewards", "token_loss", "token_penalty", "total_reward",
+    "train_on", "weights",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -32,10 +33,16 @@ Method = str | type | Stack
 
 
 def advantages(
-    method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
-) -> Array:
-    """Advantages [N], or [N, T] where the method gives one to every token; `shape_rewards` is not called."""
+    method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, shaped: bool = False,
+    **batch_fields: Any,
+) -> Array:  # fmt: skip
+    """Advantages [N], or [N, T] where the method gives one to every token.
+
+    `shape_rewards` is called before only if `shaped`.
+    """
     hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    if shaped:
+        batch = hooks.shape_rewards(batch=batch)
     found = hooks.estimate_advantages(batch=batch)
     return _array(found[:, 0] if found.shape[1] == 1 else _masked(found, batch))
 
@@ -45,11 +52,16 @@ def rewards(
 ) -> dict[str, Array]:
     """Reward columns after `shape_rewards`: [N], or [N, T] for a token column; those given are named 0, 1, ..."""
     hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    return _columns(hooks.shape_rewards(batch=batch))
+
+
+def total_reward(
+    method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
+) -> tuple[Array, Array]:
+    """The weighted sum of the reward columns after `shape_rewards`: per completion [N], and per token [N, T]."""
+    hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
     shaped = hooks.shape_rewards(batch=batch)
-    return {
-        name: _array(shaped.token_columns.get(name, shaped.rewards[:, column]))
-        for column, name in enumerate(shaped.reward_names)
-    }
+    return _array(shaped.reward), _array(_masked(shaped.token_rewards, shaped))
 
 
 def token_loss(
@@ -212,6 +224,13 @@ def _penalty(hooks: HookCaller, batch: Batch, output: PolicyOutput) -> Tensor:
     for _, term in hooks.regularize(batch=batch, output=output):
         total = total + (term if term.dim() == 0 else (batch.weights * term).sum())
     return total
+
+
+def _columns(batch: Batch) -> dict[str, Array]:
+    return {
+        name: _array(batch.token_columns.get(name, batch.rewards[:, column]))
+        for column, name in enumerate(batch.reward_names)
+    }
 
 
 def _weighted(hooks: HookCaller, batch: Batch) -> Batch:

@@ -31,6 +31,7 @@ DEFAULT_PROBE = {
 }
 KEYS = {
     "advantages": ("advantages",),
+    "shaped_advantages": ("advantages",),
     "objective": ("loss", "grad_logp", "token_loss"),
     "aggregate": ("loss", "grad_token_loss"),
     "kl": ("token_loss", "grad_logp"),
@@ -89,8 +90,9 @@ class Run:
     """How a case is computed here.
 
     stack: a stack with its parameters. fields: batch fields for the probe that are added to the case's inputs or
-    replace them; None takes one away. probe: advantages, objective, token_loss, aggregate, kl, rewards, train_on, or
-    a function of (run, case) that returns named values; by default what fits the kind. expect: expected values in
+    replace them; None takes one away. probe: advantages, shaped_advantages (after shape_rewards), objective,
+    token_loss, aggregate, kl, rewards (columns by name, and `rewards`, `reward` and `token_rewards` for their sums),
+    train_on, or a function of (run, case) that returns named values; by default what fits the kind. expect: expected values in
     place of the case's, after a documented change of sign or scale. compare: the keys of `expected` that count
     (`("grad_logp",)` where a loss has no value of its own).
     """
@@ -185,10 +187,9 @@ def _computed(how: str | Callable[[Run, Case], Values], run: Run, case: Case, ke
     if not isinstance(how, str):
         return how(run, case)
     fields = {name: value for name, value in {**case.inputs, **run.fields}.items() if value is not None}
-    if how == "advantages":
-        return {
-            "advantages": probe.advantages(run.stack, fields.pop("rewards", None), fields.pop("group", None), **fields)
-        }
+    if how in {"advantages", "shaped_advantages"}:
+        pair = fields.pop("rewards", None), fields.pop("group", None)
+        return {"advantages": probe.advantages(run.stack, *pair, shaped=how == "shaped_advantages", **fields)}
     if how == "objective":
         return _objective(run.stack, fields, keys)
     if how == "token_loss":
@@ -206,10 +207,16 @@ def _computed(how: str | Callable[[Run, Case], Values], run: Run, case: Case, ke
         token_loss, gradient = probe.token_penalty(run.stack, **fields)
         return {"token_loss": token_loss, "grad_logp": gradient}
     if how == "rewards":
-        return probe.rewards(run.stack, fields.pop("rewards", None), fields.pop("group", None), **fields)
+        return _rewards(run.stack, fields)
     if how == "train_on":
         return {"keep": probe.train_on(run.stack, **fields)}
     raise UsageError(f"{case.id}: no probe {how!r}; choose from {', '.join(sorted({*KEYS, 'rewards', 'token_loss'}))}")
+
+
+def _rewards(stack: str, fields: dict[str, Any]) -> Values:
+    pair = fields.pop("rewards", None), fields.pop("group", None)
+    total, per_token = probe.total_reward(stack, *pair, **fields)
+    return {"reward": total, "rewards": total, "token_rewards": per_token, **probe.rewards(stack, *pair, **fields)}
 
 
 def _objective(stack: str, fields: dict[str, Any], keys: Sequence[str]) -> Values:

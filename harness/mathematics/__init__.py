@@ -4,12 +4,26 @@ Pure functions of tensors. N completions, T tokens; a mask [N, T] is 1 where a t
 never matter. Losses are minimised. A module a topic; everything is imported from here.
 """
 
+from harness.mathematics.groupwise import all_pairs_square, group_average, log_mean_exp, log_sum_exp
+from harness.mathematics.hypervolume import hypervolume
 from harness.mathematics.kl import KLKind, kl_estimate
-from harness.mathematics.masks import masked
+from harness.mathematics.lengths import cosine_between, relative_brevity, soft_overlong
+from harness.mathematics.masks import masked, only_scored
+from harness.mathematics.ngrams import ngram_embedding, repeated_share
+from harness.mathematics.ranks import average_rank
+from harness.mathematics.ratios import Level, importance_weights, log_gap, mean_one, per_row
 from harness.mathematics.returns import discounted_returns, gae, reverse_scan
 from harness.mathematics.scaling import leave_one_out_standardize, whiten
 from harness.mathematics.singles import Single, check_single, with_singles
 from harness.mathematics.surrogates import ppo_clip_loss, sequence_log_ratio
+from harness.mathematics.trust import (
+    Divergence,
+    binary_divergence,
+    moment_bound,
+    moment_keep,
+    quadratic_penalty_loss,
+    ratio_band,
+)
 from harness.mathematics.weights import (
     constant_weights,
     sequence_mean_weights,
@@ -18,7 +32,10 @@ from harness.mathematics.weights import (
 )
 
 __all__ = [
-    "KLKind", "Single", "check_single", "constant_weights", "discounted_returns", "gae", "kl_estimate",
-    "leave_one_out_standardize", "masked", "ppo_clip_loss", "reverse_scan", "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights",
-    "token_mean_weights", "whiten", "with_singles",
+    "Divergence", "KLKind", "Level", "Single", "all_pairs_square", "average_rank", "binary_divergence", "check_single",
+    "constant_weights", "cosine_between", "discounted_returns", "gae", "group_average", "hypervolume",
+    "importance_weights", "kl_estimate", "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp",
+    "masked", "mean_one", "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "per_row", "ppo_clip_loss",
+    "quadratic_penalty_loss", "ratio_band", "relative_brevity", "repeated_share", "reverse_scan", "sequence_log_ratio",
+    "sequence_mean_weights", "sequence_sum_weights", "soft_overlong", "token_mean_weights", "whiten", "with_singles",
 ]  # fmt: skip

@@ -11,11 +11,11 @@ __all__ = ["ppo_clip_loss", "sequence_log_ratio"]
 
 
 def ppo_clip_loss(
-    ratio: Tensor, advantages: Tensor, low: float = 0.2, high: float = 0.2, dual: float | None = None
+    ratio: Tensor, advantages: Tensor, low: float | Tensor = 0.2, high: float | Tensor = 0.2, dual: float | None = None
 ) -> Tensor:
     """-min(r A, clip(r, 1 - low, 1 + high) A): the clipped surrogate of PPO (arXiv 1707.06347) as a loss, elementwise.
 
-    With `dual` = c > 1 a loss of a negative advantage is at most -c A (arXiv 1912.09729).
+    With `dual` = c > 1 a loss of a negative advantage is at most -c A (arXiv 1912.09729). Bounds may be tensors, both.
     """
     loss = torch.maximum(-ratio * advantages, -ratio.clamp(1 - low, 1 + high) * advantages)
     if dual is None:

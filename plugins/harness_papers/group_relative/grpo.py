@@ -10,10 +10,13 @@ from harness import Groups, hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import (
     KLKind,
+    check_single,
     kl_estimate,
     leave_one_out_standardize,
+    only_scored,
     ppo_clip_loss,
     sequence_mean_weights,
+    with_singles,
 )
 
 if TYPE_CHECKING:
@@ -31,9 +34,11 @@ class GRPO:
     clip_high: another upper bound (None: the same). dual: with c > 1, a negative advantage loses at most c |A| (verl
     has c = 3 always on; None is the paper). scale: "group"; "batch" divides by the std of all rewards of the batch
     (TRL, ROLL); "others" takes mean and std of the other members (NeMo); "none" only centres. eps: 1e-6 as in verl and
-    NeMo (TRL 1e-4). kl: the estimator, k3 in the paper; low_var cuts it off at 10 (verl).
-    Edge cases: equal rewards and groups of one give exactly 0. With one on-policy update the ratio is 1, the clip
-    inert, and the loss 0 while its gradient is not.
+    NeMo (TRL 1e-4). kl: the estimator, k3 in the paper; low_var cuts it off at 10 (verl). single: "raw" lets a group
+    of one keep its reward over 1 + eps (verl), "zero" gives it 0 (TRL, NeMo).
+    Edge cases: equal rewards and groups of one give exactly 0; a completion without any reward gets 0 and is no part
+    of its group's statistics. With one on-policy update the ratio is 1, the clip inert, and the loss 0 while its
+    gradient is not.
     Source: arXiv 2402.03300, checked against TRL and verl. Confidence: code.
     """
 
@@ -44,9 +49,11 @@ class GRPO:
     dual: float | None = None
     scale: str = "group"
     kl: KLKind = "k3"
+    single: str = "zero"
 
     def __post_init__(self) -> None:
-        """Refuse a scale that does not exist."""
+        """Refuse choices that do not exist."""
+        check_single(self.single, "grpo")
         if self.scale not in {"group", "batch", "others", "none"}:
             msg = f"grpo(scale={self.scale!r}): choose 'group', 'batch', 'others' or 'none'"
             raise PluginError(msg)
@@ -54,14 +61,18 @@ class GRPO:
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Centre within the group, then scale."""
+        reward = only_scored(batch.reward, batch.rewards)
+        return with_singles(self._scaled(batch, reward), reward / (1 + self.eps), batch.groups, self.single)
+
+    def _scaled(self, batch: Batch, reward: Tensor) -> Tensor:
         if self.scale == "group":
-            return batch.groups.standardize(batch.reward, eps=self.eps)
+            return batch.groups.standardize(reward, eps=self.eps)
         if self.scale == "others":
-            return leave_one_out_standardize(batch.groups, batch.reward, self.eps)
-        centred = batch.groups.center(batch.reward)
+            return leave_one_out_standardize(batch.groups, reward, self.eps)
+        centred = batch.groups.center(reward)
         if self.scale == "none":
             return centred
-        return centred / (Groups(batch.prompt * 0).std(batch.reward) + self.eps)
+        return centred / (Groups(batch.prompt * 0).std(reward) + self.eps)
 
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:

@@ -22,7 +22,7 @@ class ReinforcePP:
     r_{i,t} = R_i on the last token - beta (logp - logp_ref);  G_{i,t} = sum_{t' >= t} gamma^(t' - t) r_{i,t'};
     A_{i,t} = (G - mu) / sqrt(var + eps) over all tokens of the batch, so that long answers count more;  token mean.
 
-    population: the variance over n instead of n - 1 (OpenRLHF, NeMo; n - 1 is verl's).
+    population: the variance over n, and at least eps, instead of over n - 1 and plus eps (OpenRLHF and NeMo; verl).
     Edge cases: works with groups of one; equal returns everywhere give 0; a group that is all right still gains where
     others fail; a single token gives 0.
     Source: arXiv 2501.03262; verl and OpenRLHF. Confidence: code.
@@ -44,7 +44,9 @@ class ReinforcePP:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Whitened returns to go."""
         returns = discounted_returns(batch.token_rewards, batch.mask, self.gamma)
-        return whiten(returns, batch.mask, self.eps, correction=0 if self.population else 1)
+        if self.population:
+            return whiten(returns, batch.mask, self.eps, correction=0, floor=True)
+        return whiten(returns, batch.mask, self.eps)
 
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:

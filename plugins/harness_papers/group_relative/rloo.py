@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from harness import hookimpl, method, standardize
-from harness.mathematics import ppo_clip_loss, sequence_log_ratio, sequence_sum_weights
+from harness.mathematics import (
+    check_single,
+    only_scored,
+    ppo_clip_loss,
+    sequence_log_ratio,
+    sequence_sum_weights,
+    with_singles,
+)
 from harness_papers.kl_reward import add_kl_reward
 
 if TYPE_CHECKING:
@@ -23,14 +31,21 @@ class RLOO:
     token loss -A_i logp_{i,t};  L = (1/N) sum_i sum_t, so that a completion is one action.
 
     normalize: z-score over the batch afterwards (TRL's option). clip: TRL's loss instead of the paper's, the PPO
-    surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 -+ clip; None is the paper.
-    Edge cases: equal rewards give 0; a group of one gives 0 (undefined in the paper; some libraries keep R there).
+    surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 - clip and 1 + clip_high (None: the
+    same); None is the paper. single: "raw" lets a group of one keep its reward (verl's loop), "zero" gives it 0.
+    Edge cases: equal rewards give 0; a group of one gives 0 (undefined in the paper).
     Source: arXiv 2402.14740; verl, TRL and OpenRLHF agree for G >= 2. Confidence: code.
     """
 
     beta: float = 0.03
     normalize: bool = False
     clip: float | None = None
+    clip_high: float | None = None
+    single: str = "zero"
+
+    def __post_init__(self) -> None:
+        """Refuse a choice that does not exist."""
+        check_single(self.single, "rloo")
 
     @hookimpl(wrapper=True)
     def shape_rewards(self) -> Generator[None, Batch, Batch]:
@@ -41,7 +56,9 @@ class RLOO:
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """R_i minus the mean of the others of its group."""
-        advantages = batch.reward - batch.groups.leave_one_out_mean(batch.reward)
+        reward = only_scored(batch.reward, batch.rewards)
+        advantages = torch.nan_to_num(reward - batch.groups.leave_one_out_mean(reward))
+        advantages = with_singles(advantages, reward, batch.groups, self.single)
         return standardize(advantages, eps=1e-4) if self.normalize else advantages
 
     @hookimpl
@@ -51,7 +68,8 @@ class RLOO:
         if self.clip is None:
             return -batch.advantages * output.logp
         ratio = sequence_log_ratio(output.log_ratio, batch.mask, normalize=False).exp()
-        loss = ppo_clip_loss(ratio, batch.advantage[:, None], self.clip, self.clip)
+        high = self.clip if self.clip_high is None else self.clip_high
+        loss = ppo_clip_loss(ratio, batch.advantage[:, None], self.clip, high)
         return loss / batch.mask.sum(-1, keepdim=True).clamp_min(1)
 
     @hookimpl

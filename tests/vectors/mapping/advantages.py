@@ -1,19 +1,93 @@
-"""Advantages of one reward per completion: GRPO and its relatives."""
+"""Advantages of one reward per completion: GRPO and its nearest relatives, RLOO, REINFORCE++, ReMax, GAE."""
 
 from __future__ import annotations
 
-from tests.vectors.mapping import Case, Run, maps, stack
+from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
+
+VERL = "verl-project/verl"
+RAW_SINGLES = {"mean0", "mean0_std1", "raw_reward"}
+
+
+def single(case: Case) -> str:
+    """What a group of one gets: verl's loops keep the raw reward, everything else gives 0."""
+    said = case.params.get("singleton", "raw_reward" if case.repo == VERL else "zero")
+    case.require(singleton=(*RAW_SINGLES, "zero"))
+    return "raw" if said in RAW_SINGLES else "zero"
+
+
+def of_group_scores(case: Case) -> None:
+    """The switches that name the ordinary z-score within a group: std over n - 1, eps added to it."""
+    case.require(
+        ddof=1, eps_place="std+eps", nulls=(False, True), aggregation="sum_then_normalize", variant="vectorized",
+        mean="group", length_penalty=None, leave_one_out=False, critic_type=("grpo", "drgrpo"),
+        estimator=("grpo", "dr_grpo", "group_norm", "rloo", "reinforce_plus_plus"),
+    )  # fmt: skip
+
+
+@maps("grpo")
+def grpo(case: Case) -> Outcome:
+    of_group_scores(case)
+    case.require(scale_rewards="group", std="group")
+    scale = "group" if case.params.get("normalize", True) else "none"
+    return Run(stack("grpo", beta=0, scale=scale, eps=case.params.get("eps", 1e-6), single=single(case)))
+
+
+@maps("dr_grpo")
+def dr_grpo(case: Case) -> Outcome:
+    of_group_scores(case)
+    case.require(scale_rewards="none", std=None, norm_adv_by_std=False, normalize=False)
+    case.params.get("eps")  # nothing is divided
+    return Run(stack("dr-grpo", single=single(case)))
 
 
 @maps("grpo_batch_std")
-def grpo_batch_std(case: Case) -> Run:
-    case.require(
-        ddof=1, eps_place="std+eps", nulls=False, aggregation="sum_then_normalize", scale_rewards="batch",
-        mean="group", std="batch", estimator="grpo",
-    )  # fmt: skip
+def grpo_batch_std(case: Case) -> Outcome:
+    of_group_scores(case)
+    case.require(scale_rewards="batch", std="batch")
     return Run(stack("grpo", beta=0, scale="batch", eps=case.params["eps"]))
 
 
+@maps("grpo_loo")
+def grpo_loo(case: Case) -> Outcome:
+    case.require(leave_one_out=True, normalize=True)
+    return Run(stack("grpo", beta=0, scale="others", eps=case.params["eps"]))
+
+
+@maps("rloo")
+def rloo(case: Case) -> Outcome:
+    case.require(leave_one_out=True, scale_rewards="none", ddof=1, estimator="rloo", variant="vectorized")
+    beta, normalize = case.params.get("beta", 0.0), bool(case.params.get("normalize", False))
+    if normalize and case.params.get("eps") != 1e-4:
+        return Unmapped("rloo(normalize=True) adds 1e-4 to the std of the batch, as TRL does, and nothing else")
+    case.params.get("eps")
+    text = stack("rloo", beta=beta, normalize=normalize, single=single(case))
+    return Run(text, probe="shaped_advantages" if beta else "advantages")
+
+
 @maps("remax")
-def remax(case: Case) -> Run:
+def remax(case: Case) -> Outcome:
     return Run("remax(beta=0)", {"baseline": None, "greedy_reward": case.inputs["baseline"]})
+
+
+@maps("reinforce_pp")
+def reinforce_pp(case: Case) -> Outcome:
+    case.require(whiten="token", minus_baseline=False, kl_coef=0, kl="k3", ddof=(0, 1))
+    population = case.params.get("ddof", 1) == 0
+    eps = case.params["var_floor"] if population else case.params.get("eps", 1e-8)
+    return Run(
+        stack("reinforce-pp", beta=0, gamma=case.params.get("gamma", 1.0), eps=eps, population=population),
+        {"logp_ref": None, "logp_old": None},
+    )
+
+
+@maps("gae")
+def gae(case: Case) -> Outcome:
+    case.require(whiten=("token", None))
+    whiten = case.params.get("whiten") == "token"
+    return Run(stack("ppo", gamma=case.params["gamma"], lam=case.params["lam"], whiten=whiten))
+
+
+@maps("mc_grpo")
+def mc_grpo(case: Case) -> Outcome:
+    case.require(drops_median=True)
+    return Run(stack("mc-grpo", eps=case.params["eps"]))
