@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["CheckFailed", "HarnessError", "PluginError", "UsageError", "nearest"]
+__all__ = [
+    "CheckFailed", "HarnessError", "PluginError", "UnusablePlugin", "UsageError", "blame", "blamed", "nearest", "told",
+]  # fmt: skip
 
 
 class HarnessError(Exception):
@@ -26,6 +28,33 @@ class CheckFailed(HarnessError):  # noqa: N818 - a check that did not hold, not 
 
 class PluginError(HarnessError):
     """A plugin broke the contract of a hook: the text names plugin, hook and fault."""
+
+
+class UnusablePlugin(PluginError):  # noqa: N818 - what it is, not only that it failed
+    """A plugin that cannot be used at all, as its import or its class shows before anything trains: exit code 2."""
+
+    exit_code = 2
+
+
+_CULPRIT = "plugin "  # how the notes begin that say whose an exception is
+
+
+def blame(error: BaseException, culprit: str) -> None:
+    """Note on an exception whose it is ("plugin 'x' (dist 1.0), hook keep, at file.py:12"); its type stays."""
+    error.add_note(culprit)
+
+
+def blamed(error: BaseException) -> bool:
+    """Whether an exception says already whose it is."""
+    return any(str(note).startswith(_CULPRIT) for note in getattr(error, "__notes__", ()))
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: whose it is, its kind unless the text is meant for users, and its text."""
+    text = " ".join(str(error).split())
+    line = text if isinstance(error, HarnessError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+    notes = [str(note) for note in getattr(error, "__notes__", ()) if str(note).startswith(_CULPRIT)]
+    return ": ".join([*notes[:1], line])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["ENVIRONMENT", "THREAD_VARIABLES", "Interrupt", "cores", "prepare", "single_threaded"]
+__all__ = ["ENVIRONMENT", "THREAD_VARIABLES", "Interrupt", "cores", "leave_out_plugins", "prepare", "single_threaded"]
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -44,6 +44,12 @@ def prepare(threads: int | None = None) -> None:
     if threads is not None:
         for name in THREAD_VARIABLES:
             os.environ[name] = str(threads)
+
+
+def leave_out_plugins() -> None:
+    """Let no third-party plugin in, in this process and its workers: what `--no-plugins` says."""
+    os.environ["HARNESS_PLUGIN_AUTOLOAD"] = "0"
+    os.environ.pop("HARNESS_PLUGINS", None)
 
 
 def single_threaded(threads: int = 1) -> None:

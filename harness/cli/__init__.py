@@ -34,6 +34,9 @@ def app() -> object:
     @application.callback()
     def _options(
         debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
+        no_plugins: bool = typer.Option(
+            False, "--no-plugins", help="Leave out plugins of third parties (as HARNESS_PLUGIN_AUTOLOAD=0 does)."
+        ),
         version: bool = typer.Option(
             False, "--version", callback=show_version, is_eager=True, help="Show the version."
         ),
@@ -57,12 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    from harness.errors import HarnessError
-    from harness.runtime import prepare
+    from harness.errors import HarnessError, blamed, told
+    from harness.runtime import leave_out_plugins, prepare
 
     prepare()
-    debug = "--debug" in arguments  # wherever it stands
-    arguments = [argument for argument in arguments if argument != "--debug"]
+    debug, no_plugins = "--debug" in arguments, "--no-plugins" in arguments  # wherever they stand
+    arguments = [argument for argument in arguments if argument not in {"--debug", "--no-plugins"}]
+    if no_plugins:
+        leave_out_plugins()
     try:
         code = app()(args=arguments, prog_name="harness", standalone_mode=False)  # type: ignore[operator]
     except HarnessError as error:
@@ -78,8 +83,8 @@ def _run(arguments: list[str]) -> int:
             return _complain(error.format_message(), getattr(error, "exit_code", 2))
         if type(error).__name__ == "Abort":
             return 130
-        text = f"{type(error).__name__}: {error}; this is a fault of the harness or a plugin, --debug shows where"
-        return _complain(text, 1)
+        whose = "" if blamed(error) else "this is a fault of the harness or a plugin, "
+        return _complain(f"{told(error)}; {whose}--debug shows where", 1)
     return code if isinstance(code, int) else 0
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "Catalogue": "catalogue",
-    "Entry": "catalogue",
+    "Entry": "entry",
+    "HOST_API": "api",
     "HookCaller": "caller",
     "MethodInfo": "plugin",
     "PluginSpec": "parsing",
@@ -15,7 +16,7 @@ _EXPORTS = {
     "Stack": "stack",
     "Trained": "trained",
     "build_stack": "stack",
-    "discover": "catalogue",
+    "discover": "discovery",
     "hookimpl": "markers",
     "method": "plugin",
     "needs_of": "plugin",
@@ -24,8 +25,11 @@ _EXPORTS = {
 }
 
 if TYPE_CHECKING:
+    from harness.host.api import HOST_API
     from harness.host.caller import HookCaller
-    from harness.host.catalogue import Catalogue, Entry, discover
+    from harness.host.catalogue import Catalogue
+    from harness.host.discovery import discover
+    from harness.host.entry import Entry
     from harness.host.markers import hookimpl
     from harness.host.parsing import PluginSpec, parse_stack, split_methods
     from harness.host.plugin import MethodInfo, method, needs_of
@@ -33,8 +37,8 @@ if TYPE_CHECKING:
     from harness.host.trained import Trained
 
 __all__ = [
-    "Catalogue", "Entry", "HookCaller", "MethodInfo", "PluginSpec", "Seat", "Stack", "Trained", "build_stack",
-    "discover", "hookimpl", "method", "needs_of", "parse_stack", "split_methods",
+    "HOST_API", "Catalogue", "Entry", "HookCaller", "MethodInfo", "PluginSpec", "Seat", "Stack", "Trained",
+    "build_stack", "discover", "hookimpl", "method", "needs_of", "parse_stack", "split_methods",
 ]  # fmt: skip
 
 

@@ -14,8 +14,9 @@ from harness.batch import Batch, PolicyOutput
 from harness.defaults import Defaults
 from harness.errors import PluginError
 from harness.hookspecs import HOOKS, HookSpecs
-from harness.host.guard import Call, Guarded
+from harness.host.guard import Guarded
 from harness.host.hidden import check_called
+from harness.host.place import Call, Owner
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,9 +47,11 @@ class HookCaller:
         self._settled = False
         self.manager = pluggy.PluginManager("harness")
         self.manager.add_hookspecs(HookSpecs)
-        self._register("defaults", Defaults(), trusted=True)
+        self._register(Owner("defaults", "of the harness", "", trusted=True), Defaults())
         for seat in self._seats:
-            self._register(seat.label, seat.plugin, trusted=False)
+            entry = seat.entry
+            name = str(entry.path) if entry.from_file else entry.slug
+            self._register(Owner(seat.label, entry.origin, name), seat.plugin)
         self.manager.check_pending()
         self._relays: dict[str, Callable[..., Any]] = {hook: getattr(self.manager.hook, hook) for hook in HOOKS}
 
@@ -160,9 +163,8 @@ class HookCaller:
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
-    def _register(self, label: str, plugin: Any, *, trusted: bool) -> None:
-        guarded = Guarded(label, plugin, lambda: self._running[-1], self.called, trusted=trusted)
-        self.manager.register(guarded, label)
+    def _register(self, owner: Owner, plugin: Any) -> None:
+        self.manager.register(Guarded(owner, plugin, lambda: self._running[-1], self.called), owner.label)
 
     def _call(self, hook: str, **arguments: Any) -> Any:
         began, outside = perf_counter(), self._nested

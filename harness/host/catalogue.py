@@ -1,114 +1,29 @@
-"""The methods that are installed: found by entry point or file, described from their source, imported on use."""
+"""`Catalogue`: the methods that can be named, by slug; a name that several distributions offer is never guessed at."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import importlib
-import importlib.metadata
-import importlib.util
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from harness.errors import PluginError, UsageError, nearest
-from harness.host.plugin import slug_of
-from harness.host.reading import Card, Parameter
-from harness.host.source_cache import SourceCache
+from harness.host.autoload import normal
+from harness.host.entry import Entry
 
-__all__ = ["GROUP", "Catalogue", "Entry", "discover"]
-
-GROUP = "harness.methods"
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One method that somebody offers under a name. `error` says why it cannot be used, as far as its source tells."""
-
-    slug: str
-    distribution: str
-    version: str
-    module: str
-    attr: str
-    path: Path | None
-    card: Card | None = None
-    error: str | None = None
-    from_file: bool = False
-    loaded: type | None = None  # a class that is at hand already
-
-    @property
-    def doc(self) -> str:
-        return self.card.doc if self.card else ""
-
-    @property
-    def fields(self) -> tuple[Parameter, ...]:
-        return self.card.parameters if self.card else ()
-
-    @property
-    def hooks(self) -> Mapping[str, str]:
-        return self.card.hooks if self.card else {}
-
-    @property
-    def paper(self) -> str | None:
-        return self.card.literal("paper") if self.card else None
-
-    @property
-    def base(self) -> str | None:
-        return self.card.literal("base") if self.card else None
-
-    @property
-    def experimental(self) -> bool:
-        return bool(self.card and self.card.literal("experimental", default=False))
-
-    @property
-    def needs(self) -> str:
-        """The needs as the source spells them; a function of the parameters stays source text."""
-        return self.card.stated.get("needs", "") if self.card else ""
-
-    @cached_property
-    def origin(self) -> str:
-        return f"{self.distribution} {self.version}".strip()
-
-    def load(self) -> type:
-        """The class. Raises PluginError with the reason if it cannot be imported or is not a method."""
-        if self.loaded is not None:
-            return self.loaded
-        try:
-            found: Any = (
-                _file_module(self.path) if self.path and self.from_file else importlib.import_module(self.module)
-            )
-            for part in self.attr.split("."):
-                found = getattr(found, part)
-        except PluginError as error:
-            raise PluginError(f"method {self.slug!r} of {self.origin}: {error}") from error
-        except Exception as error:
-            raise PluginError(
-                f"method {self.slug!r} of {self.origin} cannot be imported from {self.module}:{self.attr}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        if not isinstance(found, type) or "info" not in vars(found):
-            raise PluginError(
-                f"method {self.slug!r} of {self.origin}: {self.module}:{self.attr} is no class decorated with @method"
-            )
-        return found
+__all__ = ["Catalogue"]
 
 
 class Catalogue(Mapping[str, Entry]):
-    """Slug -> Entry, in order of the slug; where several distributions offer a slug, `slug@distribution` -> Entry."""
+    """Slug -> Entry, in order of the slug; where several distributions offer a slug, `slug@distribution` -> Entry.
+
+    Entries that are disabled are listed, with their reason, and take part in no clash.
+    """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         offers: dict[str, list[Entry]] = {}
-        for entry in sorted(entries, key=lambda entry: (entry.slug, entry.distribution)):
+        for entry in sorted(_unique(entries), key=lambda entry: (entry.slug, entry.disabled, entry.distribution)):
             offers.setdefault(entry.slug, []).append(entry)
         self._offers = offers
-        self._entries = {
-            slug if len(several) == 1 else f"{slug}@{entry.distribution}": entry
-            for slug, several in offers.items()
-            for entry in several
-        }
+        self._entries = {self._key(entry): entry for several in offers.values() for entry in several}
 
     def __getitem__(self, name: str) -> Entry:
         return self._entries[name]
@@ -121,6 +36,8 @@ class Catalogue(Mapping[str, Entry]):
 
     def with_class(self, cls: type) -> Catalogue:
         """The catalogue with a class under the slug that it gives itself, in place of what was there."""
+        if not isinstance(cls, type) or "info" not in vars(cls):
+            raise PluginError(f"{cls!r} is no class decorated with @method")
         info = vars(cls)["info"]
         place = cls.__module__
         entry = Entry(info.slug, place, "", place, cls.__qualname__, None, loaded=cls)
@@ -128,91 +45,75 @@ class Catalogue(Mapping[str, Entry]):
 
     def clashes(self, slug: str) -> bool:
         """Whether several distributions offer the slug."""
-        return len(self._offers.get(slug, ())) > 1
+        return len(self._enabled(slug)) > 1
 
-    def find(self, slug: str, distribution: str | None = None) -> Entry:
-        """The entry of a name. Raises UsageError for an unknown name and for one that several distributions offer."""
+    def status(self, entry: Entry) -> str:
+        """ok, failed, disabled or clash."""
+        if entry.disabled:
+            return "disabled"
+        if entry.error:
+            return "failed"
+        return "clash" if self.clashes(entry.slug) else "ok"
+
+    def reason(self, entry: Entry) -> str | None:
+        """Why the status of an entry is not ok, and what to do."""
+        return entry.error or (self._clash(entry.slug) if self.clashes(entry.slug) else None)
+
+    def find(self, slug: str, distribution: str | None = None, prefer: str | None = None) -> Entry:
+        """The entry of a name. prefer: the distribution that has the last word where several offer the name.
+
+        Raises UsageError for a name that is unknown, disabled, or offered by several distributions.
+        """
+        slug = slug.lower()
         offers = self._offers.get(slug)
         if not offers:
             hint = "`harness methods` lists all; a file of your own needs --plugin FILE"
             raise UsageError(f"unknown method {slug!r}.{nearest(slug, self._offers)} {hint}")
         if distribution is not None:
-            chosen = [entry for entry in offers if entry.distribution == distribution]
+            chosen = [entry for entry in offers if normal(entry.distribution) == normal(distribution)]
             if not chosen:
                 known = [entry.distribution for entry in offers]
                 raise UsageError(f"method {slug!r} is not offered by {distribution!r}.{nearest(distribution, known)}")
-            return chosen[0]
-        if len(offers) > 1:
-            names = " and ".join(repr(entry.origin) for entry in offers)
-            choices = " or ".join(f"{slug}@{entry.distribution}" for entry in offers)
-            raise UsageError(f"method {slug!r} is offered by {names}; choose with {choices}")
-        return offers[0]
+            return _usable(chosen[0])
+        enabled = self._enabled(slug)
+        if len(enabled) > 1:
+            own = [entry for entry in enabled if prefer and normal(entry.distribution) == normal(prefer)]
+            if not own:
+                raise UsageError(self._clash(slug))
+            return own[0]
+        return enabled[0] if enabled else _usable(offers[0])
 
+    def _enabled(self, slug: str) -> list[Entry]:
+        return [entry for entry in self._offers.get(slug, ()) if not entry.disabled]
 
-def discover(plugin_files: Sequence[str | Path] = ()) -> Catalogue:
-    """Every method of the installed distributions and of the given files. Imports none of them.
+    def _key(self, entry: Entry) -> str:
+        alone = len(self._offers[entry.slug]) == 1 or (not entry.disabled and not self.clashes(entry.slug))
+        return entry.slug if alone else f"{entry.slug}@{entry.distribution}"
 
-    Raises UsageError for a file that is not there, is not Python, or has no `@method` class.
-    """
-    cache = SourceCache.load()
-    entries = [_installed(point, cache) for point in importlib.metadata.entry_points(group=GROUP)]
-    for file in dict.fromkeys(Path(name).resolve() for name in plugin_files):
-        entries.extend(_from_file(file, cache))
-    cache.save()
-    return Catalogue(entries)
-
-
-def _installed(point: importlib.metadata.EntryPoint, cache: SourceCache) -> Entry:
-    distribution = point.dist
-    path, card, error = cache.describe(point.module, point.attr)
-    return Entry(
-        slug=point.name.lower(),
-        distribution=distribution.name if distribution else "unknown",
-        version=distribution.version if distribution else "0",
-        module=point.module,
-        attr=point.attr,
-        path=path,
-        card=card,
-        error=error,
-    )
-
-
-def _from_file(file: Path, cache: SourceCache) -> list[Entry]:
-    if not file.is_file():
-        raise UsageError(f"plugin file {str(file)!r} does not exist")
-    cards, error = cache.describe_file(file)
-    if error:
-        raise UsageError(f"plugin file {str(file)!r}: {error}")
-    if not cards:
-        raise UsageError(f"plugin file {str(file)!r} has no class decorated with @method")
-    return [
-        Entry(
-            slug=card.literal("name") or slug_of(card.attr),
-            distribution=file.stem,
-            version="",  # a file has none; `Stack.spec` records its digest
-            module=file.stem,
-            attr=card.attr,
-            path=file,
-            card=card,
-            from_file=True,
+    def _clash(self, slug: str) -> str:
+        offers = self._enabled(slug)
+        names = " and ".join(
+            repr(entry.origin) + (" (which cannot be used)" if entry.error else "") for entry in offers
         )
-        for card in cards
-    ]
+        choices = " or ".join(f"{slug}@{entry.distribution}" for entry in offers)
+        return f"method {slug!r} is offered by {names}; choose with {choices}"
 
 
-def _file_module(path: Path) -> ModuleType:
-    """The module of a plugin file; executed once per content, under a name that cannot clash."""
-    name = f"harness_plugin_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+def _usable(entry: Entry) -> Entry:
+    """The entry. Raises UsageError if its distribution is left out."""
+    if entry.disabled:
+        raise UsageError(f"method {entry.slug!r} of {entry.origin} is disabled: {entry.error}")
+    return entry
+
+
+def _unique(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries, with what one distribution offers twice under one name made one: the same class, or an error."""
+    found: dict[tuple[str, str], Entry] = {}
+    for entry in entries:
+        key = (entry.slug, entry.distribution)
+        other = found.setdefault(key, entry)
+        places = [f"{one.module}:{one.attr}" for one in (other, entry)]
+        if places[0] != places[1]:
+            error = f"is named twice in the entry points of {entry.distribution}: {' and '.join(places)}"
+            found[key] = dataclasses.replace(other, error=error, refused=True)
+    return list(found.values())

@@ -6,10 +6,12 @@ import ast
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
-from harness.errors import PluginError, nearest
+from harness.errors import PluginError, UnusablePlugin, nearest
+from harness.host.api import CONSTANT, mismatch
 from harness.host.claims import NOTHING, Claims, Neutral
 from harness.host.lint import check_class, implementations
 
@@ -42,6 +44,7 @@ class MethodInfo:
     scope: Literal["batch", "group"]
     clips: bool
     direct: bool
+    host_api: str | None
     claims: Claims
     doc: str
     hooks: dict[str, str]
@@ -65,6 +68,7 @@ def method(
     clips: bool = False,
     direct: bool = False,
     name: str | None = None,
+    host_api: str | None = None,
     neutral: Neutral = (),
     neutral_to: str | Sequence[str | None] | None = None,
     identity: bool = False,
@@ -84,6 +88,7 @@ def method(
     clips: Any = _INHERIT,
     direct: Any = _INHERIT,
     name: str | None = None,
+    host_api: Any = _INHERIT,
     neutral: Any = _INHERIT,
     neutral_to: Any = _INHERIT,
     identity: Any = _INHERIT,
@@ -93,7 +98,8 @@ def method(
     """Make a class a method plugin.
 
     paper: arXiv id or DOI; base: the stack it stands on when it is the first of a stack; needs: what the loop must
-    compute for it, a set out of `NEEDS` or a function of the instance; name: its slug where no entry point gives one.
+    compute for it, a set out of `NEEDS` or a function of the instance; name: its slug where no entry point gives one;
+    host_api: the host APIs that it works with, ">=1,<2"; a constant HOST_API of its module says so for all in it.
 
     What `harness check` goes by, literals all:
 
@@ -121,6 +127,10 @@ def method(
             "neutral": neutral, "neutral_to": neutral_to, "identity": identity, "conflicts": conflicts,
             "exempt": exempt,
         }  # fmt: skip
+        wanted = _api_of(target, parent) if host_api is _INHERIT else host_api
+        refusal = mismatch(wanted)
+        if refusal:
+            raise UnusablePlugin(f"{target.__name__} {refusal}")
         check_class(target)
         made = _frozen_fields(dataclasses.dataclass(kw_only=True, eq=False)(target))
         info = MethodInfo(
@@ -132,6 +142,7 @@ def method(
             scope=given("scope", scope, "batch"),
             clips=given("clips", clips, False),
             direct=given("direct", direct, False),
+            host_api=wanted,
             claims=_claims(target, parent, claimed),
             doc=inspect.cleandoc(target.__doc__ or ""),
             hooks=implementations(target),
@@ -149,6 +160,12 @@ def needs_of(plugin: Any) -> frozenset[str]:
     needs = info.needs(plugin) if callable(info.needs) else info.needs
     _check_needs(type(plugin), needs)
     return frozenset(needs)
+
+
+def _api_of(cls: type, parent: MethodInfo | None) -> str | None:
+    """The host APIs that the class's module states, else those of its parent."""
+    stated = getattr(sys.modules.get(cls.__module__), CONSTANT, None)
+    return stated if isinstance(stated, str) else parent and parent.host_api
 
 
 def slug_of(class_name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.hookspecs import HOOKS
+from harness.host.api import CONSTANT
 
 __all__ = ["Card", "Parameter", "find_source", "read_classes"]
 
@@ -84,15 +85,29 @@ def _spec(finder: Any, name: str, path: Any) -> importlib.machinery.ModuleSpec |
         return None
 
 
-def read_classes(source: str, package: str = "") -> tuple[dict[str, Card], dict[str, tuple[str, str]]]:
+def read_classes(
+    source: str, package: str = "", file: str = "<unknown>"
+) -> tuple[dict[str, Card], dict[str, tuple[str, str]]]:
     """The cards of all top-level classes of a source text, and {local name: (module, name)} of its unguarded imports.
 
-    package: the name of the package that the module is in, against which relative imports are resolved.
+    package: the name of the package that the module is in, against which relative imports are resolved; file: named
+    by a SyntaxError. The range of host APIs that the module states is taken for every class that states none.
     """
-    tree = ast.parse(source)
+    tree = ast.parse(source, file)
     imported = _imports(tree, package)
-    cards = {node.name: _card(node, imported) for node in tree.body if isinstance(node, ast.ClassDef)}
+    shared = _host_api(tree)
+    cards = {node.name: _card(node, imported, shared) for node in tree.body if isinstance(node, ast.ClassDef)}
     return cards, imported
+
+
+def _host_api(tree: ast.Module) -> dict[str, str]:
+    """The module's `HOST_API = ">=1,<2"` as a decorator argument."""
+    for node in tree.body:
+        names = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
+        value = getattr(node, "value", None)
+        if CONSTANT in names and isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return {"host_api": ast.unparse(value)}
+    return {}
 
 
 def _imports(tree: ast.Module, package: str) -> dict[str, tuple[str, str]]:
@@ -109,11 +124,11 @@ def _imports(tree: ast.Module, package: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _card(node: ast.ClassDef, imported: dict[str, tuple[str, str]]) -> Card:
+def _card(node: ast.ClassDef, imported: dict[str, tuple[str, str]], shared: dict[str, str]) -> Card:
     decorator = next((item for item in node.decorator_list if _name(item) == "method"), None)
-    stated = {}
+    stated = dict(shared) if decorator else {}
     if isinstance(decorator, ast.Call):
-        stated = {str(keyword.arg): ast.unparse(keyword.value) for keyword in decorator.keywords}
+        stated |= {str(keyword.arg): ast.unparse(keyword.value) for keyword in decorator.keywords}
     return Card(
         attr=node.name,
         doc=inspect.cleandoc(ast.get_docstring(node) or ""),

@@ -64,16 +64,19 @@ class SourceCache:
             if name and depth < _MAX_DEPTH:  # a module that passes on what another defines
                 return self.describe(owner, name, depth + 1)
             return path, None, f"{module} defines no class {attr}"
-        needed = sorted({owner.split(".")[0] for owner, _ in source.imported.values() if owner})
-        missing = next((name for name in needed if not self._exists(name)), None)
-        reason = f"needs the module {missing!r}, which is not installed" if missing else None
-        return path, self._inherit(source.cards[attr], path, module), reason
+        return path, self._inherit(source.cards[attr], path, module), self._missing(source)
 
-    def describe_file(self, path: Path) -> tuple[list[Card], str | None]:
-        """(cards of the classes decorated with `@method`, what is wrong with the file)."""
+    def describe_file(self, path: Path) -> tuple[list[Card], str | None, str | None]:
+        """(cards of the classes decorated with `@method`, what is wrong with the file, why it cannot be imported)."""
         source = self._read(path, "")
         complete = [self._inherit(card, path, "") for card in source.cards.values() if card.is_method]
-        return complete, source.error
+        return complete, source.error, self._missing(source)
+
+    def _missing(self, source: _Source) -> str | None:
+        """The first module that a file imports, unguarded, and that is not installed."""
+        needed = sorted({owner.split(".")[0] for owner, _ in source.imported.values() if owner})
+        missing = next((name for name in needed if not self._exists(name)), None)
+        return f"needs the module {missing!r}, which is not installed" if missing else None
 
     def _inherit(self, card: Card, path: Path, module: str, depth: int = 0) -> Card:
         """The card over those of its parent classes, the nearest first."""
@@ -96,7 +99,7 @@ class SourceCache:
             stamp = [status.st_mtime_ns, status.st_size, package]
             record = self.records.get(str(path))
             if record is None or record["stamp"] != stamp:
-                cards, imported = read_classes(path.read_text(encoding="utf-8"), package)
+                cards, imported = read_classes(path.read_text(encoding="utf-8"), package, str(path))
                 record = {
                     "stamp": stamp,
                     "cards": [dataclasses.asdict(card) for card in cards.values()],
@@ -106,8 +109,11 @@ class SourceCache:
                 self.changed = True
         except OSError as error:
             return _Source({}, {}, f"cannot be read: {error.strerror}")
-        except (SyntaxError, UnicodeDecodeError, ValueError) as error:
-            return _Source({}, {}, f"is not valid Python: {error}")
+        except SyntaxError as error:
+            place = f"line {error.lineno}" if error.lineno else "somewhere"
+            return _Source({}, {}, f"is not valid Python: {error.msg} ({path}, {place})")
+        except (UnicodeDecodeError, ValueError) as error:
+            return _Source({}, {}, f"is not valid Python: {error} ({path})")
         cards = {item["attr"]: _card(item) for item in record["cards"]}
         return _Source(cards, {name: (owner, item) for name, (owner, item) in record["imported"].items()}, None)
 

@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import PluginError, UsageError
-from harness.host.catalogue import Catalogue, Entry, discover
+from harness.errors import PluginError, UnusablePlugin, UsageError, told
+from harness.host.catalogue import Catalogue
 from harness.host.claims import check_conflicts
+from harness.host.discovery import discover
+from harness.host.entry import Entry
 from harness.host.hidden import check_order
 from harness.host.parameters import accept, without_defaults
 from harness.host.parsing import PluginSpec, parse_stack, spell_stack
@@ -121,7 +123,8 @@ class Stack:
 def build_stack(text: str, catalogue: Catalogue | None = None) -> Stack:
     """The stack that a string names, with the base of its first plugin below it.
 
-    Raises UsageError for what is misspelt, twice there or hidden, and PluginError for a plugin that cannot be used.
+    Raises UsageError for what is misspelt, twice there or hidden, and UnusablePlugin for a plugin that cannot be used:
+    whatever is wrong with a stack before it trains is a matter of usage.
     """
     catalogue = discover() if catalogue is None else catalogue
     given = _ordered(text, catalogue)
@@ -132,14 +135,17 @@ def build_stack(text: str, catalogue: Catalogue | None = None) -> Stack:
     return Stack(canonical=spell_stack([seat.spec for seat in given]), seats=tuple(seats))
 
 
-def _ordered(text: str, catalogue: Catalogue) -> list[Seat]:
-    """The plugins of a stack string in canonical order: those with plain implementations, then those that only wrap."""
-    seats = [_seat(spec, catalogue) for spec in parse_stack(text)]
+def _ordered(text: str, catalogue: Catalogue, own: str | None = None) -> list[Seat]:
+    """The plugins of a stack string in canonical order: those with plain implementations, then those that only wrap.
+
+    own: the distribution that a name means first, where several offer it.
+    """
+    seats = [_seat(spec, catalogue, own) for spec in parse_stack(text)]
     return sorted(seats, key=lambda seat: seat.info.only_wraps)  # sorted is stable
 
 
-def _seat(spec: PluginSpec, catalogue: Catalogue) -> Seat:
-    entry = catalogue.find(spec.name, spec.distribution)
+def _seat(spec: PluginSpec, catalogue: Catalogue, own: str | None) -> Seat:
+    entry = catalogue.find(spec.name, spec.distribution, own)
     cls: Any = entry.load()
     params = accept(spec.name, cls, spec.params)
     distribution = entry.distribution if catalogue.clashes(entry.slug) else None
@@ -150,17 +156,30 @@ def _seat(spec: PluginSpec, catalogue: Catalogue) -> Seat:
         raise
     except Exception as error:
         raise UsageError(f"method {canonical}: {error}") from error
+    try:
+        needs_of(plugin)
+    except Exception as error:
+        whose = f"method {canonical} of {entry.origin}: its needs cannot be read"
+        raise UnusablePlugin(f"{whose}: {told(error)}") from error
     return Seat(entry.slug, canonical, entry, plugin, _digest(cls), given=True)
 
 
 def _bases(first: Seat, catalogue: Catalogue, chain: tuple[str, ...]) -> list[Seat]:
-    """What goes below the first plugin of a stack: its base, and that base's own base below that."""
-    if not first.info.base:
+    """What goes below the first plugin of a stack: its base, and that base's own base below that.
+
+    A name that several distributions offer means the one of the plugin's own, so that what one installs beside it
+    cannot change on what it stands.
+    """
+    base = first.info.base
+    if not base:
         return []
-    seats = _ordered(first.info.base, catalogue)
+    try:
+        seats = _ordered(base, catalogue, first.entry.distribution)
+    except UsageError as error:
+        raise UsageError(f"the base {base!r} of {first.entry.slug!r} ({first.entry.origin}): {error}") from error
     slug = seats[0].entry.slug
     if slug in chain:
-        raise PluginError(f"the bases of {chain[0]!r} go round in a circle: {' -> '.join((*chain, slug))}")
+        raise UnusablePlugin(f"the bases of {chain[0]!r} go round in a circle: {' -> '.join((*chain, slug))}")
     return _bases(seats[0], catalogue, (*chain, slug)) + seats
 
 

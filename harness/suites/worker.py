@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from harness import runtime
-from harness.errors import HarnessError
+from harness.errors import told
 from harness.files import write_json
 from harness.suites.store import BusyError, locked
 from harness.training.config import Limits, TrialConfig
@@ -117,9 +117,8 @@ def _end_with_parent() -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """An error in one line; the kind is named unless the text is meant for users."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, HarnessError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+    """An error in one line, and whose it is; the kind is named unless the text is meant for users."""
+    return told(error)
 
 
 def _load(runner: str) -> Callable[..., Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 from harness.errors import UsageError, nearest
+from harness.host.autoload import Autoload
+from harness.host.discovery import TASKS, points
 from harness.tasks.base import Task
 
 __all__ = ["load_task", "task_names"]
@@ -14,7 +15,8 @@ __all__ = ["load_task", "task_names"]
 
 def task_names() -> tuple[str, ...]:
     """Every installed task, sorted."""
-    return tuple(sorted({entry.name for entry in entry_points(group="harness.tasks")}))
+    autoload = Autoload.read()
+    return tuple(sorted({entry.name for entry, owner, _ in points(TASKS) if not autoload.refusal(owner)}))
 
 
 def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
@@ -26,7 +28,10 @@ def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
         from harness.tasks.hf import DatasetTask
 
         return DatasetTask(name, **(options or {}))
-    found = [entry for entry in entry_points(group="harness.tasks") if entry.name == name]
+    offers = [(entry, owner, Autoload.read().refusal(owner)) for entry, owner, _ in points(TASKS) if entry.name == name]
+    found = [entry for entry, _, refusal in offers if not refusal]
+    if offers and not found:
+        raise UsageError(f"task {name!r} of {offers[0][1]} is disabled: {offers[0][2]}")
     if not found:
         raise UsageError(f"unknown task {name!r}.{nearest(name, task_names())}")
     if len({entry.value for entry in found}) > 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.budget import BudgetSpent
-from harness.errors import HarnessError
+from harness.errors import HarnessError, blamed, told
 from harness.files import read_json, write_json
 from harness.training import TRAINING_SEMANTICS, checkpoint
 from harness.training.files import TrialFiles
@@ -68,8 +68,8 @@ def run_trial(
         _keep_traceback(directory)
     except Exception as fault:  # noqa: BLE001 - the other trials of a suite go on
         frame = traceback.extract_tb(fault.__traceback__)[-1]
-        text = " ".join(str(fault).split())
-        status, error = "failed", f"{type(fault).__name__}: {text} ({frame.filename}:{frame.lineno})"
+        where = "" if blamed(fault) else f" ({frame.filename}:{frame.lineno})"
+        status, error = "failed", f"{told(fault)}{where}"
         _keep_traceback(directory)
     result = runner.result(status, error) if runner is not None else TrialResult("failed", error)
     write_json(directory / "result.json", dataclasses.asdict(result), durable=True)

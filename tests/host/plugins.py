@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness import hookimpl, method
+import pytest
+
+from harness import PluginError, PolicyOutput, hookimpl, method
 from harness.host import Catalogue, HookCaller, Stack, build_stack
 
 
@@ -34,3 +36,40 @@ def plugin(**hooks: Any) -> type:
 def wrapper(**hooks: Any) -> type:
     """A method class named `wrap-me` with the given wrappers."""
     return method(type("WrapMe", (), {name: hookimpl(wrapper=True)(function) for name, function in hooks.items()}))
+
+
+def output_of(batch, **fields):
+    return PolicyOutput(
+        logp=batch.logp_old.clone().requires_grad_(), logp_old=batch.logp_old, mask=batch.mask, **fields
+    )
+
+
+def ready(batch):
+    """The batch as the learner hands it to the hooks of the loss."""
+    return batch.replace(advantages=batch.groups.center(batch.reward)[:, None], weights=batch.mask / batch.mask.sum())
+
+
+def breaks(hook, match=r"", slug="probe-me"):
+    """A PluginError that names the plugin of `plugin()`, where it is from, and the hook."""
+    return pytest.raises(PluginError, match=rf"plugin '{slug}' \(tests\.host\.plugins\), hook {hook}: .*{match}")
+
+
+def wrapper_breaks(hook, match=r""):
+    return breaks(hook, match, "wrap-me")
+
+
+def returning(hook, value):
+    """A caller over a plugin whose hook returns a value, or what a function of the batch gives."""
+    if hook in (
+        "select_prompts",
+        "allocate_rollouts",
+        "generate",
+        "score",
+        "start",
+        "build",
+        "update",
+        "end_step",
+        "next_round",
+    ):
+        return caller(plugin(**{hook: lambda self: value}))
+    return caller(plugin(**{hook: lambda self, batch: value(batch) if callable(value) else value}))
