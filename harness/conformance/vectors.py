@@ -92,9 +92,9 @@ class Run:
     stack: a stack with its parameters. fields: batch fields for the probe that are added to the case's inputs or
     replace them; None takes one away. probe: advantages, shaped_advantages (after shape_rewards), objective,
     token_loss, aggregate, kl, rewards (columns by name, and `rewards`, `reward` and `token_rewards` for their sums),
-    train_on, or a function of (run, case) that returns named values; by default what fits the kind. expect: expected values in
-    place of the case's, after a documented change of sign or scale. compare: the keys of `expected` that count
-    (`("grad_logp",)` where a loss has no value of its own).
+    train_on, or a function of (run, case) that returns named values; by default what fits the kind. expect: expected
+    values in place of the case's, after a documented change of sign or scale. compare: the keys of `expected` that
+    count (`("grad_logp",)` where a loss has no value of its own).
     """
 
     stack: str

@@ -6,7 +6,7 @@ never matter. Losses are minimised. A module a topic; everything is imported fro
 
 from harness.mathematics.groupwise import all_pairs_square, group_average, log_mean_exp, log_sum_exp
 from harness.mathematics.hypervolume import hypervolume
-from harness.mathematics.kl import KLKind, kl_estimate
+from harness.mathematics.kl import KLKind, adapted_coefficient, kl_estimate
 from harness.mathematics.lengths import cosine_between, relative_brevity, soft_overlong
 from harness.mathematics.masks import masked, only_scored
 from harness.mathematics.ngrams import ngram_embedding, repeated_share
@@ -32,8 +32,8 @@ from harness.mathematics.weights import (
 )
 
 __all__ = [
-    "Divergence", "KLKind", "Level", "Single", "all_pairs_square", "average_rank", "binary_divergence", "check_single",
-    "constant_weights", "cosine_between", "discounted_returns", "gae", "group_average", "hypervolume",
+    "Divergence", "KLKind", "Level", "Single", "adapted_coefficient", "all_pairs_square", "average_rank", "binary_divergence",
+    "check_single", "constant_weights", "cosine_between", "discounted_returns", "gae", "group_average", "hypervolume",
     "importance_weights", "kl_estimate", "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp",
     "masked", "mean_one", "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "per_row", "ppo_clip_loss",
     "quadratic_penalty_loss", "ratio_band", "relative_brevity", "repeated_share", "reverse_scan", "sequence_log_ratio",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-__all__ = ["KLKind", "kl_estimate"]
+__all__ = ["KLKind", "adapted_coefficient", "kl_estimate"]
 
 KLKind = Literal["k1", "k2", "k3", "abs", "low_var"]
 
@@ -35,3 +35,11 @@ def kl_estimate(logp: Tensor, logp_ref: Tensor, kind: KLKind = "k3") -> Tensor:
         return ((-x).exp() - 1 + x).clamp_max(LOW_VAR_LIMIT)
     msg = f"unknown KL estimator {kind!r}; choose k1, k2, k3, abs or low_var"
     raise ValueError(msg)
+
+
+def adapted_coefficient(coefficient: float, kl: float, target: float, share: float, limit: float = 0.2) -> float:
+    """The KL weight after a step, moved towards what keeps the KL at `target` (arXiv 1909.08593, section 2.2).
+
+    coefficient * (1 + clip(kl / target - 1, -+limit) * share), share: the step's completions over the horizon.
+    """
+    return coefficient * (1 + min(max(kl / target - 1, -limit), limit) * share)

@@ -11,16 +11,22 @@ from harness.mathematics.masks import masked
 __all__ = ["leave_one_out_standardize", "whiten"]
 
 
-def whiten(x: Tensor, mask: Tensor, eps: float = 1e-8, *, correction: int = 1, floor: bool = False) -> Tensor:
+def whiten(
+    x: Tensor, mask: Tensor, eps: float = 1e-8, *, correction: int = 1, floor: bool = False, count_eps: float = 0.0
+) -> Tensor:
     """(x - mean) / sqrt(var + eps) over all counted tokens of x [N, T], 0 elsewhere; 0 where all are equal.
 
     correction: 0 for the variance over n instead of n - 1. floor: sqrt(max(var, eps)) instead.
+    count_eps: added to the number of tokens that the mean is taken over (1e-8 in verl; then equal values give no 0).
     """
     flat, counts = x.expand_as(mask).reshape(-1), mask.reshape(-1) > 0
     every = Groups(torch.zeros(flat.shape[0], dtype=torch.long, device=x.device))
     std = every.std(flat, counts, correction=correction)
+    center = every.center(flat, counts)
+    if count_eps:
+        center = center + every.mean(flat, counts) * count_eps / (counts.sum() + count_eps)
     variance = std.square().clamp_min(eps) if floor else std.square() + eps
-    return masked((every.center(flat, counts) * variance.rsqrt()).reshape(mask.shape), mask)
+    return masked((center * variance.rsqrt()).reshape(mask.shape), mask)
 
 
 def leave_one_out_standardize(groups: Groups, x: Tensor, eps: float = 1e-6) -> Tensor:

@@ -38,7 +38,8 @@ class PPO:
     1/2 max( (V - ret)^2, (V_old + clip(V - V_old, -+value_clip) - ret)^2 ) with ret = A + V_old before whitening.
 
     The critic is a linear head on the policy's hidden state with an optimizer of its own (`critic_lr`).
-    lam: 1 in most code for language models (0.95 elsewhere). whiten: as in verl.
+    lam: 1 in most code for language models (0.95 elsewhere). whiten: as in verl. count_eps: added to the number of
+    tokens in the mean that whitening takes off, 1e-8 in verl.
     Edge cases: V = 0 and gamma = lam = 1 is REINFORCE with a clip; equal rewards still move, because of V.
     Source: arXiv 1707.06347, 1506.02438; verl. Confidence: code.
     """
@@ -50,6 +51,7 @@ class PPO:
     value_clip: float = 0.5
     critic_lr: float = 1e-3
     whiten: bool = True
+    count_eps: float = 0.0
 
     @hookimpl
     def build(self, policy: Any) -> Mapping[str, Trained]:
@@ -66,7 +68,7 @@ class PPO:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Generalized advantage estimates."""
         advantages, _ = self._estimates(batch)
-        return whiten(advantages, batch.mask) if self.whiten else advantages
+        return whiten(advantages, batch.mask, count_eps=self.count_eps) if self.whiten else advantages
 
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:

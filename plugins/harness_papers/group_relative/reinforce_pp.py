@@ -23,6 +23,7 @@ class ReinforcePP:
     A_{i,t} = (G - mu) / sqrt(var + eps) over all tokens of the batch, so that long answers count more;  token mean.
 
     population: the variance over n, and at least eps, instead of over n - 1 and plus eps (OpenRLHF and NeMo; verl).
+    count_eps: added to the number of tokens in the mean, 1e-8 in verl.
     Edge cases: works with groups of one; equal returns everywhere give 0; a group that is all right still gains where
     others fail; a single token gives 0.
     Source: arXiv 2501.03262; verl and OpenRLHF. Confidence: code.
@@ -33,6 +34,7 @@ class ReinforcePP:
     clip: float = 0.2
     eps: float = 1e-8
     population: bool = False
+    count_eps: float = 0.0
 
     @hookimpl(wrapper=True)
     def shape_rewards(self) -> Generator[None, Batch, Batch]:
@@ -46,7 +48,7 @@ class ReinforcePP:
         returns = discounted_returns(batch.token_rewards, batch.mask, self.gamma)
         if self.population:
             return whiten(returns, batch.mask, self.eps, correction=0, floor=True)
-        return whiten(returns, batch.mask, self.eps)
+        return whiten(returns, batch.mask, self.eps, count_eps=self.count_eps)
 
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:

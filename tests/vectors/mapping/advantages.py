@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
 
 VERL = "verl-project/verl"
+VERL_COUNT = 1e-8  # verl adds it to the number of tokens in a masked mean
 RAW_SINGLES = {"mean0", "mean0_std1", "raw_reward"}
 
 
@@ -74,17 +75,19 @@ def reinforce_pp(case: Case) -> Outcome:
     case.require(whiten="token", minus_baseline=False, kl_coef=0, kl="k3", ddof=(0, 1))
     population = case.params.get("ddof", 1) == 0
     eps = case.params["var_floor"] if population else case.params.get("eps", 1e-8)
-    return Run(
-        stack("reinforce-pp", beta=0, gamma=case.params.get("gamma", 1.0), eps=eps, population=population),
-        {"logp_ref": None, "logp_old": None},
-    )
+    text = stack(
+        "reinforce-pp", beta=0, gamma=case.params.get("gamma", 1.0), eps=eps, population=population,
+        count_eps=VERL_COUNT if case.repo == VERL else 0.0,
+    )  # fmt: skip
+    return Run(text, {"logp_ref": None, "logp_old": None})
 
 
 @maps("gae")
 def gae(case: Case) -> Outcome:
     case.require(whiten=("token", None))
     whiten = case.params.get("whiten") == "token"
-    return Run(stack("ppo", gamma=case.params["gamma"], lam=case.params["lam"], whiten=whiten))
+    gamma, lam = case.params["gamma"], case.params["lam"]
+    return Run(stack("ppo", gamma=gamma, lam=lam, whiten=whiten, count_eps=VERL_COUNT if case.repo == VERL else 0.0))
 
 
 @maps("mc_grpo")
