@@ -11,6 +11,8 @@ from harness.mathematics.lengths import cosine_between, relative_brevity, soft_o
 from harness.mathematics.masks import masked, only_scored
 from harness.mathematics.ngrams import ngram_embedding, repeated_share
 from harness.mathematics.ranks import average_rank
+from harness.mathematics.passk import best_without, choose, subset_best
+from harness.mathematics.ranks import dense_rank, mean_rank
 from harness.mathematics.ratios import Level, importance_weights, log_gap, mean_one, per_row
 from harness.mathematics.returns import discounted_returns, gae, reverse_scan
 from harness.mathematics.scaling import leave_one_out_standardize, whiten
@@ -32,10 +34,12 @@ from harness.mathematics.weights import (
 )
 
 __all__ = [
-    "Divergence", "KLKind", "Level", "Single", "adapted_coefficient", "all_pairs_square", "average_rank", "binary_divergence",
-    "check_single", "constant_weights", "cosine_between", "discounted_returns", "gae", "group_average", "hypervolume",
-    "importance_weights", "kl_estimate", "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp",
-    "masked", "mean_one", "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "per_row", "ppo_clip_loss",
-    "quadratic_penalty_loss", "ratio_band", "relative_brevity", "repeated_share", "reverse_scan", "sequence_log_ratio",
-    "sequence_mean_weights", "sequence_sum_weights", "soft_overlong", "token_mean_weights", "whiten", "with_singles",
+    "Divergence", "KLKind", "Level", "Single", "adapted_coefficient", "all_pairs_square", "average_rank",
+    "best_without", "binary_divergence", "check_single", "choose", "constant_weights", "cosine_between", "dense_rank",
+    "discounted_returns", "gae", "group_average", "hypervolume", "importance_weights", "kl_estimate",
+    "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp", "masked", "mean_one", "mean_rank",
+    "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "per_row", "ppo_clip_loss",
+    "quadratic_penalty_loss", "ratio_band", "relative_brevity", "repeated_share", "reverse_scan",
+    "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights", "soft_overlong", "subset_best",
+    "token_mean_weights", "whiten", "with_singles",
 ]  # fmt: skip

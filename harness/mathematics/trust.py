@@ -97,7 +97,8 @@ def moment_keep(log_ratio: Tensor, mask: Tensor, budget: float) -> Tensor:
 def moment_bound(log_ratio: Tensor, where: Tensor, budget: float) -> Tensor:
     """A scalar t: capping |log_ratio| at t brings the mean square over `where` within the budget; inf if it is.
 
-    t is the largest of the values that does (the authors of M2PO pick a value too), 0 if none does.
+    t is a hair below the largest of the values that does, so that its own token is capped too (the authors of M2PO
+    take 1e-12 off its square); 0 if none does.
     """
     counted = masked(log_ratio.square(), where).reshape(-1)
     number = where.sum().to(counted.dtype)
@@ -106,4 +107,6 @@ def moment_bound(log_ratio: Tensor, where: Tensor, budget: float) -> Tensor:
     capped = ordered.cumsum(0) + ordered * beyond
     fits = torch.where(capped <= budget * number, ordered, torch.zeros_like(ordered))
     largest = fits.amax() if len(fits) else counted.sum()
-    return torch.where(counted.sum() <= budget * number, torch.full_like(largest, float("inf")), largest.sqrt())
+    hair = (16 * torch.finfo(counted.dtype).eps * largest.sqrt()).clamp_min(1e-12)
+    bound = (largest - hair).clamp_min(0).sqrt()
+    return torch.where(counted.sum() <= budget * number, torch.full_like(bound, float("inf")), bound)
