@@ -1,0 +1,1 @@
+"""The same stacks inside TRL and verl: `harness.bridges.trl`, `harness.bridges.verl`. See docs/bridges.md."""
