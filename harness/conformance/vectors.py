@@ -158,7 +158,7 @@ def default_run(case: Case, method: str, fields: Sequence[str]) -> Run:
     """The run where names agree: params are the plugin's fields, inputs the batch's. Raises UsageError if not."""
     unknown = sorted(set(case.params) - set(fields))
     if unknown:
-        raise UsageError(f"{method} has no parameter {', '.join(unknown)}, which {case.id} sets")
+        raise UsageError(f"{method} has no parameter {', '.join(unknown)}, which the case sets")
     written = ", ".join(f"{name}={value!r}" for name, value in case.params.items())
     return Run(f"{method}({written})" if written else method)
 

@@ -27,7 +27,8 @@ class DAPO:
     0 if T_i <= L - C, else (L - C - T_i) / C, never below -1. The advantage is the base's.
 
     dynamic: switches 3. overlong: 4096 of 20480 tokens in the paper, so 0.2; 0 switches 4. overlong_weight: 1 with
-    the paper's rewards of -1 and 1. drop_truncated: the paper's other variant, truncated answers leave the loss.
+    the paper's rewards of -1 and 1. overlong_floor: the least of 4., before the weight; None lets completions beyond
+    max_tokens fall further (verl, AReaL). drop_truncated: the paper's other variant, truncated answers leave the loss.
     Source: arXiv 2503.14476, verl's recipe. Confidence: code.
     """
 
@@ -36,6 +37,7 @@ class DAPO:
     dynamic: bool = True
     overlong: float = 0.2
     overlong_weight: float = 1.0
+    overlong_floor: float | None = -1.0
     drop_truncated: bool = False
 
     @hookimpl
@@ -61,7 +63,7 @@ class DAPO:
         if not buffer or not self.overlong_weight:
             return batch
         excess = (batch.max_tokens - buffer - batch.lengths.to(batch.rewards.dtype)) / buffer
-        return batch.add_reward("overlong", excess.clamp(-1, 0), weight=self.overlong_weight)
+        return batch.add_reward("overlong", excess.clamp(self.overlong_floor, 0), weight=self.overlong_weight)
 
     @hookimpl
     def train_on(self, batch: Batch) -> Tensor:

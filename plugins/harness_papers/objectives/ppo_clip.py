@@ -20,9 +20,9 @@ class PPOClip:
 
     token loss -min(r A, clip(r, 1 - clip_low, 1 + clip_high) A), r = pi / pi_old.
 
-    dual: with c > 1, a negative advantage loses at most c |A| (arXiv 1912.09729; always on in verl with c = 3). cap: the
-    ratio itself is at most this in the first of the two terms, for both signs of A (TRL's delta, arXiv 2505.07291).
-    log_limit: the log-ratio is clamped to -+ this before the exponential (verl, OpenRLHF); None as TRL, slime, NeMo.
+    dual: with c > 1, a negative advantage loses at most c |A| (arXiv 1912.09729; verl always has it, with c = 3). cap:
+    the ratio of the first term is at most this, whatever the sign of A (TRL's delta, arXiv 2505.07291). log_limit: the
+    log-ratio is clamped to -+ this before the exponential (verl, OpenRLHF); None as in TRL, slime, NeMo.
     Edge cases: with one on-policy update the ratio is 1, the clip inert, and the loss -A while its gradient is not 0.
     Source: arXiv 1707.06347; verl, TRL, OpenRLHF, NeMo, slime. Confidence: code.
     """

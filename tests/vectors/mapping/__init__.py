@@ -24,7 +24,7 @@ from typing import Any
 from harness.conformance import vectors
 from harness.conformance.vectors import Run
 
-__all__ = ["Case", "Outcome", "Run", "Slip", "Unmapped", "maps", "outcome", "stack"]
+__all__ = ["Case", "Outcome", "Run", "Slip", "Unmapped", "broken", "maps", "outcome", "stack"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +141,18 @@ def outcome(case: vectors.Case) -> Outcome | None:
 
 @cache
 def mappers() -> dict[str, Mapper]:
-    """All functions, from all modules of this package."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    """All functions, from all modules of this package that can be imported; `broken()` names the others."""
+    broken()
     return dict(_MAPPERS)
+
+
+@cache
+def broken() -> dict[str, str]:
+    """Module -> why it cannot be imported; the cases of its methods count as not mapped by it."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        try:
+            importlib.import_module(f"{__name__}.{module.name}")
+        except Exception as error:  # one module that fails leaves the others usable
+            found[module.name] = f"{type(error).__name__}: {error}"
+    return found

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.probe_inputs import plain_batch
 from harness_papers.objectives.kl_in_reward import KLReward
+
+from harness.probe_inputs import plain_batch
 from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
 
 # The largest value of an estimate, by source: verl cuts k3 only, NeMo, AReaL and OpenRLHF cut every estimator.
