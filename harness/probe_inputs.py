@@ -11,6 +11,7 @@ from torch import Tensor
 
 from harness.batch import Batch, PromptRecord
 from harness.errors import UsageError
+from harness.groups import Groups
 
 __all__ = ["as_tensor", "plain_batch"]
 
@@ -107,13 +108,12 @@ def _neutral(mask: Tensor, keys: Tensor, rewards: Tensor) -> dict[str, Tensor]:
     """What a field holds when nobody gave it."""
     rows = len(mask)
     zeros = torch.zeros(rows, dtype=torch.long)
-    earlier = (keys[:, None] == keys[None, :]).tril(-1).sum(-1)
     return {
         "prompt_ids": zeros[:, None],
         "prompt_mask": torch.ones_like(zeros)[:, None],
         "completion_ids": torch.zeros_like(mask, dtype=torch.long),
         "logp_sampler": torch.zeros_like(mask),
-        "rollout": earlier,
+        "rollout": Groups(keys).rank(torch.arange(rows, dtype=mask.dtype)),
         "round": zeros,
         "age": zeros,
         "lengths": (mask > 0).sum(-1),

@@ -15,11 +15,12 @@ from harness.host.api import CONSTANT, mismatch
 from harness.host.claims import NOTHING, Claims, Neutral
 from harness.host.lint import check_class, implementations
 
-__all__ = ["NEEDS", "MethodInfo", "method", "needs_of", "slug_of"]
+__all__ = ["NEEDS", "MethodInfo", "method", "needs_of", "scope_of", "slug_of"]
 
 NEEDS = ("reference", "entropy", "hidden", "top_logits", "greedy")
 
 Class = TypeVar("Class", bound=type)
+Scope = Literal["batch", "group"]
 Needs = Collection[str] | Callable[[Any], Collection[str]]
 
 _INHERIT: Any = type("Inherit", (), {"__repr__": lambda self: "inherited"})()  # noqa: ARG005
@@ -30,7 +31,8 @@ class MethodInfo:
     """What `@method` was told, and what the class says for itself.
 
     `needs` is a set of names or a function of the instance; `hooks` maps each implemented hook to "plain" or
-    "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all);
+    "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all),
+    a word or a function of the instance;
     `clips` marks methods whose clip takes the gradient of a token away: only those can be called inert, where no token
     was clipped (a cap that keeps the gradient, as CISPO's, does not count); `direct` those whose loss scores
     other tokens with gradient, and so needs the whole graph in one pass; `claims` are what `harness check` goes by.
@@ -41,7 +43,7 @@ class MethodInfo:
     base: str | None
     needs: Needs
     experimental: bool
-    scope: Literal["batch", "group"]
+    scope: Scope | Callable[[Any], Scope]
     clips: bool
     direct: bool
     host_api: str | None
@@ -64,7 +66,7 @@ def method(
     base: str | None = None,
     needs: Needs = frozenset(),
     experimental: bool = False,
-    scope: Literal["batch", "group"] = "batch",
+    scope: Scope | Callable[[Any], Scope] = "batch",
     clips: bool = False,
     direct: bool = False,
     name: str | None = None,
@@ -168,6 +170,19 @@ def _api_of(cls: type, parent: MethodInfo | None) -> str | None:
     return stated if isinstance(stated, str) else parent and parent.host_api
 
 
+def scope_of(plugin: Any) -> Scope:
+    """The scope of an instance. Raises PluginError for one that does not exist."""
+    info: MethodInfo = type(plugin).info
+    scope = info.scope(plugin) if callable(info.scope) else info.scope
+    _check_scope(type(plugin), scope)
+    return scope
+
+
+def _check_scope(cls: type, scope: Any) -> None:
+    if scope not in ("batch", "group"):
+        raise PluginError(f"{cls.__name__}: scope must be 'batch' or 'group', not {scope!r}")
+
+
 def slug_of(class_name: str) -> str:
     """The kebab-case name of a class: `MyMethod` is my-method, `GDPO` is gdpo, `DrGRPO` is dr-grpo."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", class_name)
@@ -195,8 +210,8 @@ def _check_info(cls: type, info: MethodInfo) -> None:
     where = cls.__name__
     if not callable(info.needs):
         _check_needs(cls, info.needs)
-    if info.scope not in ("batch", "group"):
-        raise PluginError(f"{where}: scope must be 'batch' or 'group', not {info.scope!r}")
+    if not callable(info.scope):
+        _check_scope(cls, info.scope)
     for label, value in (("paper", info.paper), ("base", info.base)):
         if value is not None and not isinstance(value, str):
             raise PluginError(f"{where}: {label} must be a string, not {value!r}")

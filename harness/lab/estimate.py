@@ -1,0 +1,116 @@
+"""What a method makes of simulated batches: its gradient of every one, and the pull on every completion."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.batch import Batch
+from harness.errors import HarnessError
+from harness.host import HookCaller, Stack
+from harness.host.plugin import scope_of
+from harness.lab.draw import Simulation
+
+__all__ = ["Gradients", "NotInTheLab", "estimate", "stands_alone"]
+
+CARRIED = frozenset({
+    "start", "shape_rewards", "estimate_advantages", "train_on", "aggregate", "policy_loss", "loss", "regularize",
+    "keep", "group_by", "end_step",
+})  # fmt: skip
+
+
+class NotInTheLab(HarnessError):  # noqa: N818 - a statement, not a fault
+    """The lab has nothing to say of a method: it acts where there is no bandit."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Gradients:
+    """ascent [M, B, S V]: the direction in which the method moves the logits, batch by batch; pull [M, B, G]: the sum
+    over a completion's tokens of the same with respect to its log-probabilities. `skipped`: hooks that were not run."""
+
+    ascent: Tensor
+    pull: Tensor
+    skipped: tuple[str, ...]
+
+
+def stands_alone(stack: Stack) -> bool:
+    """Whether every plugin says that the result of a group depends on that group only."""
+    return all(scope_of(seat.plugin) == "group" for seat in stack.seats)
+
+
+def estimate(stack: Stack, simulation: Simulation, *, stacked: bool | None = None) -> Gradients:
+    """The gradients of all batches; `stacked` runs them as one batch, which the default does where groups stand alone.
+
+    In a loop the method keeps its state from batch to batch, as over steps at which the policy stands still.
+    Raises NotInTheLab for a method whose gradient needs what a table of logits has not.
+    """
+    refused = sorted({"hidden", "top_logits"} & stack.needs)
+    if refused:
+        raise NotInTheLab(f"{stack}: needs {', '.join(refused)}, which a table of logits has not")
+    implemented = {hook for seat in stack.seats for hook in seat.info.hooks}
+    if "build" in implemented:
+        raise NotInTheLab(f"{stack}: trains a module of its own beside the policy")
+    if not implemented & (CARRIED - {"start", "end_step", "group_by", "keep"}) and implemented:
+        raise NotInTheLab(f"{stack}: acts in {', '.join(sorted(implemented))} only; its gradient is its base's")
+    stacked = stands_alone(stack) if stacked is None else stacked
+    hooks = _started(stack, simulation)
+    if stacked:
+        found = _pulls(hooks, simulation, 0, None) * simulation.batches
+    else:
+        found = torch.cat([_pulls(hooks, simulation, m, m + 1) for m in range(simulation.batches)])
+    pull = found.sum(-1).reshape(simulation.choice.shape)
+    return Gradients(simulation.to_logits(found), pull, tuple(sorted(implemented - CARRIED)))
+
+
+def _started(stack: Stack, simulation: Simulation) -> HookCaller:
+    """A caller whose methods have been told where they are."""
+    size = simulation.setting.group_size
+    state: Any = SimpleNamespace(
+        step=0, progress=0.0, round=0, seed=0, hook="start", group_size=size, prompts_per_step=simulation.prompts,
+        max_tokens=simulation.world.mask.shape[1], max_rounds=1, minibatches=1, updates_per_batch=1, temperature=1.0,
+        generator=torch.Generator().manual_seed(0), metrics={}, modules={}, gathered=None, pool=None, task=None,
+        policy=None, reference=None,
+    )  # fmt: skip
+    hooks = stack.caller(state)
+    first = simulation.batch(0, 1)
+    try:
+        hooks.start(run=SimpleNamespace(**vars(state), state=state, rollout=lambda *_, **__: first))
+    except (AttributeError, TypeError) as error:
+        raise NotInTheLab(f"{stack}: its start needs a real run ({error})") from error
+    return hooks
+
+
+def _pulls(hooks: HookCaller, simulation: Simulation, first: int, last: int | None) -> Tensor:
+    """[N, T] minus the gradient of the loss of some batches, taken as one, with respect to log-probabilities."""
+    batch = simulation.batch(first, last)
+    hooks.state.gathered = batch
+    batch = batch.replace(group_keys=hooks.group_by(batch=batch))
+    kept = hooks.keep(batch=batch)
+    logp = simulation.logp(first, last)
+    pull = torch.zeros_like(logp)
+    if kept.any():
+        pull[kept] = _pull(hooks, simulation, batch if kept.all() else batch[kept], logp[kept])
+    hooks.state.step += 1
+    hooks.end_step(batch=batch, metrics={})
+    return pull
+
+
+def _pull(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor) -> Tensor:
+    batch = hooks.shape_rewards(batch=batch)
+    batch = batch.replace(advantages=hooks.estimate_advantages(batch=batch))
+    chosen = hooks.train_on(batch=batch)
+    batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
+    leaf = logp.clone().requires_grad_()
+    output = simulation.output(batch, leaf)
+    batch = batch.replace(weights=hooks.aggregate(batch=batch))
+    total = hooks.loss(batch=batch, output=output)
+    for _, term in hooks.regularize(batch=batch, output=output):
+        total = total + (term if term.dim() == 0 else (batch.weights * term).sum())
+    if not total.requires_grad:
+        return torch.zeros_like(logp)
+    (found,) = torch.autograd.grad(total, leaf, allow_unused=True)
+    return torch.zeros_like(logp) if found is None else -found
