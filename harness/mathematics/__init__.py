@@ -10,7 +10,6 @@ from harness.mathematics.kl import KLKind, adapted_coefficient, kl_estimate
 from harness.mathematics.lengths import cosine_between, relative_brevity, soft_overlong
 from harness.mathematics.masks import masked, only_scored
 from harness.mathematics.ngrams import ngram_embedding, repeated_share
-from harness.mathematics.ranks import average_rank
 from harness.mathematics.passk import best_without, choose, subset_best
 from harness.mathematics.ranks import dense_rank, mean_rank
 from harness.mathematics.ratios import Level, importance_weights, log_gap, mean_one, per_row
@@ -34,7 +33,7 @@ from harness.mathematics.weights import (
 )
 
 __all__ = [
-    "Divergence", "KLKind", "Level", "Single", "adapted_coefficient", "all_pairs_square", "average_rank",
+    "Divergence", "KLKind", "Level", "Single", "adapted_coefficient", "all_pairs_square",
     "best_without", "binary_divergence", "check_single", "choose", "constant_weights", "cosine_between", "dense_rank",
     "discounted_returns", "gae", "group_average", "hypervolume", "importance_weights", "kl_estimate",
     "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp", "masked", "mean_one", "mean_rank",

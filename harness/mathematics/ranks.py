@@ -1,4 +1,4 @@
-"""Ranks within a group, ties included."""
+"""Ranks within a group, ties included; NaN has rank NaN."""
 
 from __future__ import annotations
 
@@ -7,16 +7,36 @@ from torch import Tensor
 
 from harness.groups import Groups
 
-__all__ = ["average_rank"]
+__all__ = ["dense_rank", "mean_rank", "table"]
 
 
-def average_rank(groups: Groups, x: Tensor) -> Tensor:
-    """[M] or [M, K] the 1-based rank of a member in its group; equal members share the mean of theirs; NaN keeps NaN."""
+def mean_rank(groups: Groups, x: Tensor) -> Tensor:
+    """[M] or [M, K] 0-based ranks within the group; equal members share the mean of theirs."""
     flat = x.reshape(len(groups), -1)
-    ordinal = groups.rank(flat).to(flat.dtype) + 1
-    kind = torch.arange(flat.shape[1], device=x.device).expand_as(flat)
-    keys = torch.stack([kind, groups.index[:, None].expand_as(flat)], -1).reshape(-1, 2).to(flat.dtype)
-    ties = Groups(torch.cat([keys, flat.nan_to_num().reshape(-1, 1)], 1))
     known = ~flat.isnan()
-    mean = ties.mean(ordinal.reshape(-1), known.reshape(-1)).reshape(flat.shape)
-    return torch.where(known, mean, torch.nan).reshape(x.shape)
+    mean = _ties(groups, flat).mean(groups.rank(flat).to(flat.dtype).reshape(-1), known.reshape(-1))
+    return torch.where(known, mean.reshape(flat.shape), torch.nan).reshape(x.shape)
+
+
+def dense_rank(groups: Groups, x: Tensor) -> Tensor:
+    """[M] or [M, K] the number of distinct smaller values in the group."""
+    flat = x.reshape(len(groups), -1)
+    kinds = _ties(groups, flat).index.reshape(flat.shape).to(x.dtype)  # ascending by column, group and value
+    return torch.where(flat.isnan(), torch.nan, kinds - groups.min(kinds)).reshape(x.shape)
+
+
+def table(groups: Groups, x: Tensor, place: Tensor) -> Tensor:
+    """[groups, largest size, ...] the x [M, ...] of each group's members at their places, 0 where there is no member."""
+    wide = int(groups.count().max()) if len(groups) else 0
+    found = x.new_zeros(groups.number, wide, *x.shape[1:])
+    if place.dim() == 1:
+        return found.index_put((groups.index, place), x)
+    column = torch.arange(x.shape[1], device=x.device).expand_as(x)
+    return found.index_put((groups.index[:, None].expand_as(x), place, column), x)
+
+
+def _ties(groups: Groups, flat: Tensor) -> Groups:
+    """The groups of equal values, over all entries of flat [M, K]."""
+    kind = torch.arange(flat.shape[1], device=flat.device).expand_as(flat)
+    keys = [kind.to(flat.dtype), groups.index[:, None].expand_as(flat).to(flat.dtype), flat.nan_to_num(torch.inf)]
+    return Groups(torch.stack(keys, -1).reshape(-1, 3))

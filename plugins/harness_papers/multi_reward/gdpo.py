@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
 from harness import Groups, hookimpl, method, standardize
-from harness.mathematics import leave_one_out_standardize, whiten
+from harness.mathematics import Single, leave_one_out_standardize, whiten, with_singles
+from harness_papers.reward_columns import column
 
 if TYPE_CHECKING:
     from harness import Batch
@@ -19,25 +21,51 @@ class GDPO:
     """Standardise every reward within its group before combining them, then standardise over the batch.
 
     A_{i,k} = (r_{i,k} - mean_g(r_k)) / (std_g(r_k) + eps);  S_i = sum_k w_k A_{i,k};
-    A_i = (S_i - mean_b(S)) / (std_b(S) + eps), std over n - 1, over the completions of the step.
+    A_i = (S_i - mean_b(S)) / (std_b(S) + batch_eps), std over n - 1, over the completions of the step.
 
-    tokens: the last step over tokens instead, (S - mu) / sqrt(var + 1e-8) (the authors' verl fork and verl; their TRL
-    fork and TRL are the default). leave_one_out: the first step by mean and std of the others (NeMo's default).
-    Edge cases: a column that is constant in a group adds 0 there; a missing reward (NaN) is left out of its column's
-    statistics, a row without any gets 0; groups of one get 0 in the first step; a constant batch gives 0.
-    Source: arXiv 2601.05242, the authors' forks. Confidence: code.
+    batch_eps: by default eps. tokens: the last step over tokens instead, (S - mu) / sqrt(var + 1e-8) (the authors' verl
+    fork and verl, with eps 1e-6; their TRL fork and TRL are the default). leave_one_out: the first step by mean and std
+    of the others (NeMo's default). missing: "skip" leaves a missing reward (NaN) out of its column's statistics;
+    "zero" reads it as a reward of 0 (the authors' TRL fork). single: a group of one keeps 0, or its raw rewards in the
+    first step (verl). gate: the paper's conditioned rewards, every other column counts only where the column `gate`
+    reaches `gate_at`.
+    Edge cases: a column that is constant in a group adds 0 there; a row without any reward gets 0; a constant batch
+    gives 0.
+    Source: arXiv 2601.05242, the authors' forks; the gate from the paper alone. Confidence: code.
     """
 
     eps: float = 1e-4
+    batch_eps: float | None = None
     tokens: bool = False
     leave_one_out: bool = False
+    missing: Literal["skip", "zero"] = "skip"
+    single: Single = "zero"
+    gate: str = ""
+    gate_at: float = 1.0
+
+    @hookimpl(wrapper=True)
+    def shape_rewards(self) -> Generator[None, Batch, Batch]:
+        """Easy rewards only where the hard one is reached."""
+        batch = yield
+        if not self.gate:
+            return batch
+        reached = column(batch, self.gate, "gdpo(gate)") >= self.gate_at
+        other = torch.tensor([name != self.gate for name in batch.reward_names], device=batch.device)
+        return batch.replace(rewards=torch.where(~reached[:, None] & other, 0 * batch.rewards, batch.rewards))
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Normalise, add, normalise."""
+        rewards = batch.rewards.nan_to_num() if self.missing == "zero" else batch.rewards
         scale = leave_one_out_standardize if self.leave_one_out else Groups.standardize
-        combined = scale(batch.groups, batch.rewards, eps=self.eps) @ batch.reward_weights
-        scored = ~batch.rewards.isnan().all(-1)
+        columns = with_singles(scale(batch.groups, rewards, eps=self.eps), rewards, batch.groups, self.single)
+        combined = columns.nan_to_num() @ self.column_weights(batch)
+        scored = ~rewards.isnan().all(-1)
         if self.tokens:
             return whiten(combined[:, None], batch.mask * scored[:, None])
-        return torch.where(scored, standardize(combined, scored, self.eps), torch.zeros_like(combined))
+        eps = self.eps if self.batch_eps is None else self.batch_eps
+        return torch.where(scored, standardize(combined, scored, eps), torch.zeros_like(combined))
+
+    def column_weights(self, batch: Batch) -> Tensor:
+        """[K] what the normalised columns are weighted with; a variant has others."""
+        return batch.reward_weights
