@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from harness_papers.off_policy.a3po import A3PO
 
 from harness import probe
-from harness_papers.off_policy.a3po import A3PO
 from tests.vectors.mapping import Case, Outcome, Run, maps, stack
 from tests.vectors.mapping.reductions import reduction, with_reduction
 
