@@ -1,0 +1,1 @@
+"""Methods that watch or steer the policy's entropy."""

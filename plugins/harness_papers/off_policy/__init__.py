@@ -1,0 +1,1 @@
+"""Corrections for completions that another policy wrote: old weights, or another inference engine."""
