@@ -23,7 +23,10 @@ def ppo_clip_loss(
     return torch.where(advantages < 0, torch.minimum(loss, -dual * advantages), loss)
 
 
-def sequence_log_ratio(log_ratio: Tensor, mask: Tensor, *, normalize: bool = True) -> Tensor:
-    """[N, 1] sum over a row's tokens of log pi - log pi_old, over its length if `normalize`; 0 for an empty row."""
+def sequence_log_ratio(log_ratio: Tensor, mask: Tensor, *, normalize: bool = True, eps: float = 0.0) -> Tensor:
+    """[N, 1] sum over a row's tokens of log pi - log pi_old; 0 for an empty row.
+
+    If `normalize`, over the length, to which `eps` is added.
+    """
     total = masked(log_ratio, mask).sum(-1, keepdim=True)
-    return total / mask.sum(-1, keepdim=True).clamp_min(1) if normalize else total
+    return total / (mask.sum(-1, keepdim=True).clamp_min(1) + eps) if normalize else total
