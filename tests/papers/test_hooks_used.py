@@ -46,7 +46,7 @@ def test_a_method_says_what_it_is(slug):
     info = OURS[slug].load().info
     assert info.slug == slug
     if slug != "placebo" and OURS[slug].module.split(".")[1] != "control":
-        assert info.paper, "which paper?"
+        assert info.paper or "Source:" in info.doc, "which paper, or where from if there is none?"
         assert "Confidence:" in info.doc
         assert "Edge cases:" in info.doc or "Source:" in info.doc
 

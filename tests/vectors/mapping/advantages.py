@@ -94,3 +94,12 @@ def gae(case: Case) -> Outcome:
 def mc_grpo(case: Case) -> Outcome:
     case.require(drops_median=True)
     return Run(stack("mc-grpo", eps=case.params["eps"]))
+
+
+@maps("delta_l")
+def delta_l(case: Case) -> Outcome:
+    case.require(ddof=1)
+    eps = case.params.get("eps", 1e-6)
+    scaled = case.params.get("norm_adv_by_std", True)
+    below = stack("grpo", beta=0, eps=eps, single="raw") if scaled else stack("dr-grpo", single="raw")
+    return Run(f"{below}+{stack('delta-l', alpha=case.params['alpha'], advantages=True)}")

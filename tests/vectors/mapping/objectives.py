@@ -130,11 +130,12 @@ def gspo(case: Case) -> Outcome:
     case.params.get("clip_ratio")
     low, high = (case.params[names.format(end)] for end in ends)
     per_token = case.repo == "verl-project/verl" or case.params.get("importance_sampling_level") == "sequence_token"
-    text = stack("gspo-token" if per_token else "gspo", clip_low=low, clip_high=high)
+    eps = {"eps": 1e-8} if case.repo == "NVIDIA-NeMo/RL" else {}
+    text = stack("gspo-token" if per_token else "gspo", clip_low=low, clip_high=high, **eps)
     if case.repo == "huggingface/trl":
         return trl(case, text)
     if case.repo == "NVIDIA-NeMo/RL":
-        return Run(f"{text}+{stack('seq-mean-token-mean', empty='count')}")
+        return Run(f"{text}+{nemo_reduction(case)}")
     more, fields = rollout_weights(case)
     agg = "seq-mean-token-mean" if case.repo == "verl-project/verl" else None  # whatever was asked for
     case.params.get("agg")
