@@ -9,8 +9,8 @@ from collections.abc import Sequence
 __all__ = ["COMMANDS", "app", "main"]
 
 COMMANDS = (
-    "run", "status", "methods", "explain", "new", "leaderboard", "compare", "evaluate", "ui", "warmstart", "models",
-    "doctor",
+    "run", "status", "methods", "explain", "check", "new", "lab", "leaderboard", "compare", "evaluate", "ui", "warmstart",
+    "models", "doctor",
     "clean",
 )  # fmt: skip
 

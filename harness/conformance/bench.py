@@ -1,0 +1,66 @@
+"""What the checks of one method share: its laboratory, its outcome on the probe, and the laboratories of its bases."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from harness.conformance.journal import Journal
+from harness.conformance.lab import Lab, Outcome
+
+if TYPE_CHECKING:
+    from harness.conformance.subject import Subject
+    from harness.host import Catalogue
+
+__all__ = ["Bench"]
+
+_KEPT = 24  # laboratories of bases that a process keeps; a distribution's methods share few
+
+
+def _watched(hooks: object) -> Journal:
+    return Journal(hooks, arguments=True)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _base(stack: str, catalogue: _ById, seed: int) -> tuple[Lab, Outcome]:
+    lab = Lab(stack, catalogue.value, seed=seed, journal=Journal)
+    return lab, lab.outcome()
+
+
+class _ById:
+    """A catalogue as a key: mappings have no hash."""
+
+    def __init__(self, value: Catalogue) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.value is self.value
+
+
+class Bench:
+    """A subject under check."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.seed = subject.seed
+
+    @functools.cached_property
+    def lab(self) -> Lab:
+        """The stack after two steps, every hook call watched."""
+        return Lab(self.subject.stack, self.subject.catalogue, seed=self.seed, journal=_watched)
+
+    @functools.cached_property
+    def outcome(self) -> Outcome:
+        """What it makes of the probe as it is."""
+        return self.lab.outcome()
+
+    def other(self, stack: str) -> tuple[Lab, Outcome]:
+        """Laboratory and outcome of another stack, such as the base."""
+        return _base(stack, _ById(self.subject.catalogue), self.seed)
+
+    def fresh(self, **changes: object) -> Lab:
+        """Another laboratory of the stack, with other settings."""
+        return Lab(self.subject.stack, self.subject.catalogue, **{"seed": self.seed, **changes})  # type: ignore[arg-type]
