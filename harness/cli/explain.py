@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from harness.host.regime import Regime
 
 __all__ = ["register"]
 
@@ -17,14 +20,30 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     stack: Annotated[str, typer.Argument(help="A method stack, such as 'dapo+f-grpo(gamma=2)'.")],
+    suite: Annotated[str, typer.Option(help="Say what is inert under the settings of this suite.")] = "",
     plugin: Annotated[list[Path] | None, typer.Option(help="A file with methods of your own; may be repeated.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show the chain of every hook as it will run, what the stack needs, and what it is charged beyond the usual."""
+    """Show the chain of every hook as it will run, what the stack needs and is charged beyond the usual, and oddities.
+
+    Oddities are measured: advantages that are standardised twice, parts that change nothing, needs that nothing reads.
+    """
     import json
 
     from harness.host import build_stack, discover
     from harness.host import explain as explaining
 
-    built = build_stack(stack, discover(plugin or ()))
-    print(json.dumps(explaining.explain(built), indent=2) if as_json else explaining.render(built))
+    regime, files = _settings(suite) if suite else (None, [])
+    built = build_stack(stack, discover([*files, *(plugin or ())]))
+    print(json.dumps(explaining.explain(built, regime), indent=2) if as_json else explaining.render(built, regime))
+
+
+def _settings(suite: str) -> tuple[Regime, list[Path]]:
+    """(how far batches are from the policy that trains on them, the plugin files) of a suite."""
+    from harness.host.regime import Regime
+    from harness.suites.schema import Suite
+
+    loaded = Suite.load(suite)
+    learner = loaded.learner
+    regime = Regime.of(learner.minibatches, learner.updates_per_batch, loaded.sampler.lag)
+    return regime, [Path(file) for file in loaded.plugins]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness.hookspecs import HOOKS
 from harness.host.hidden import FIRST, PASSING
 from harness.host.plugin import needs_of
+from harness.host.regime import Regime
 
 if TYPE_CHECKING:
     from harness.host.stack import Stack
@@ -83,18 +84,24 @@ def charges(stack: Stack) -> list[tuple[str, str, str]]:
     return found
 
 
-def explain(stack: Stack) -> dict[str, Any]:
-    """Everything about a stack as plain data."""
+def explain(stack: Stack, regime: Regime | None = None) -> dict[str, Any]:
+    """Everything about a stack as plain data; regime: that of a suite, for what is inert under it."""
+    from harness.host.advice import remarks
+
     return {
         **stack.spec(),
         "needs": sorted(stack.needs),
         "hooks": {chain.hook: dataclasses.asdict(chain) for chain in chains(stack)},
         "charged": [{"what": what, "for": owner, "cost": cost} for what, owner, cost in charges(stack)],
+        "assumed": str(regime or Regime()),
+        "remarks": [dataclasses.asdict(remark) for remark in remarks(stack, regime)],
     }
 
 
-def render(stack: Stack) -> str:
+def render(stack: Stack, regime: Regime | None = None) -> str:
     """The explanation as text."""
+    from harness.host.advice import remarks
+
     plugins = [("defaults", "of the harness")]
     plugins += [(str(seat.spec), seat.entry.origin + ("" if seat.given else ", as the base")) for seat in stack.seats]
     width = max(len(spelling) for spelling, _ in plugins)
@@ -109,4 +116,6 @@ def render(stack: Stack) -> str:
         "charged beyond one sampling and one training",
     ]
     lines += [f"  {what:<18} {cost}   ({owner})" for what, owner, cost in charges(stack)] or ["  nothing"]
+    lines += ["", f"remarks, measured on made-up batches, with {regime or Regime()}"]
+    lines += [f"  {remark}" for remark in remarks(stack, regime)] or ["  none"]
     return "\n".join(lines)

@@ -55,7 +55,7 @@ def test_methods_json_is_a_list_of_everything(capsys, file):
     assert code == 0
     assert entry["parameters"] == {"beta": {"type": "float", "default": "0.5"}}
     assert entry["hooks"] == {"estimate_advantages": "plain", "policy_loss": "wrapper"}
-    assert entry["source"] == file
+    assert entry["file"] == file
 
 
 def test_one_method_shows_everything_about_it(capsys, file):

@@ -6,7 +6,7 @@ import torch
 from harness import PluginError, hookimpl, method
 from harness.hookspecs import HOOKS
 from tests.batches import make_batch
-from tests.host.plugins import breaks, caller, output_of, plugin, ready, returning, wrapper
+from tests.host.plugins import breaks, caller, output_of, plugin, ready, returning, wrapper, wrapper_breaks
 
 
 def named_wrapper(name, factor):

@@ -1,0 +1,23 @@
+"""`Remark`: one thing about a stack that its author may not have meant."""
+
+from __future__ import annotations
+
+import dataclasses
+
+__all__ = ["Remark"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Remark:
+    """kind: double normalisation, inert, discarded, in vain or not measured; hook: one, or several with commas between.
+
+    `text` does not name the hook where `hook` does.
+    """
+
+    kind: str
+    hook: str
+    plugins: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.hook + ' of ' if self.hook else ''}{self.text}"
