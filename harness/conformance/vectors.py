@@ -17,6 +17,7 @@ import numpy as np
 
 from harness import probe
 from harness.errors import HarnessError, UsageError
+from harness.host import PluginSpec, parse_stack
 
 __all__ = ["Case", "Difference", "Result", "Run", "default_run", "read_cases", "run_case"]
 
@@ -155,12 +156,19 @@ def read_cases(path: str | Path) -> list[Case]:
 
 
 def default_run(case: Case, method: str, fields: Sequence[str]) -> Run:
-    """The run where names agree: params are the plugin's fields, inputs the batch's. Raises UsageError if not."""
+    """The run where names agree: params are the plugin's fields, inputs the batch's.
+
+    Raises UsageError for a param that is no field, and for params on a stack of several plugins.
+    """
     unknown = sorted(set(case.params) - set(fields))
     if unknown:
         raise UsageError(f"{method} has no parameter {', '.join(unknown)}, which the case sets")
-    written = ", ".join(f"{name}={value!r}" for name, value in case.params.items())
-    return Run(f"{method}({written})" if written else method)
+    specs = parse_stack(method)
+    if len(specs) > 1 and case.params:
+        raise UsageError(f"params of reference vectors go to one plugin, {method!r} has {len(specs)}")
+    head = specs[0]
+    text = method if len(specs) > 1 else str(PluginSpec(head.name, {**head.params, **case.params}, head.distribution))
+    return Run(text)
 
 
 def run_case(run: Run, case: Case) -> Result:

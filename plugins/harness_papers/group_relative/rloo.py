@@ -30,7 +30,7 @@ class RLOO:
     A_i = R_i - (1/(G-1)) sum_{j != i} R_j, with -beta sum_t (logp - logp_ref) inside R_i;
     token loss -A_i logp_{i,t};  L = (1/N) sum_i sum_t, so that a completion is one action.
 
-    normalize: z-score over the batch afterwards (TRL's option). clip: TRL's loss instead of the paper's, the PPO
+    normalize: z-score over the batch afterwards, eps added to the std (TRL's option). clip: TRL's loss instead of the paper's, the PPO
     surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 - clip and 1 + clip_high (None: the
     same); None is the paper. single: "raw" lets a group of one keep its reward (verl's loop), "zero" gives it 0.
     Edge cases: equal rewards give 0; a group of one gives 0 (undefined in the paper).
@@ -39,6 +39,7 @@ class RLOO:
 
     beta: float = 0.03
     normalize: bool = False
+    eps: float = 1e-4
     clip: float | None = None
     clip_high: float | None = None
     single: str = "zero"
@@ -59,7 +60,7 @@ class RLOO:
         reward = only_scored(batch.reward, batch.rewards)
         advantages = torch.nan_to_num(reward - batch.groups.leave_one_out_mean(reward))
         advantages = with_singles(advantages, reward, batch.groups, self.single)
-        return standardize(advantages, eps=1e-4) if self.normalize else advantages
+        return standardize(advantages, eps=self.eps) if self.normalize else advantages
 
     @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
+from tests.vectors.mapping import Case, Outcome, Run, maps, stack
 
 VERL = "verl-project/verl"
 VERL_COUNT = 1e-8  # verl adds it to the number of tokens in a masked mean
@@ -58,10 +58,8 @@ def grpo_loo(case: Case) -> Outcome:
 def rloo(case: Case) -> Outcome:
     case.require(leave_one_out=True, scale_rewards="none", ddof=1, estimator="rloo", variant="vectorized")
     beta, normalize = case.params.get("beta", 0.0), bool(case.params.get("normalize", False))
-    if normalize and case.params.get("eps") != 1e-4:
-        return Unmapped("rloo(normalize=True) adds 1e-4 to the std of the batch, as TRL does, and nothing else")
-    case.params.get("eps")
-    text = stack("rloo", beta=beta, normalize=normalize, single=single(case))
+    eps = case.params.get("eps", 1e-4)
+    text = stack("rloo", beta=beta, normalize=normalize, eps=eps, single=single(case))
     return Run(text, probe="shaped_advantages" if beta else "advantages")
 
 
@@ -72,14 +70,16 @@ def remax(case: Case) -> Outcome:
 
 @maps("reinforce_pp")
 def reinforce_pp(case: Case) -> Outcome:
-    case.require(whiten="token", minus_baseline=False, kl_coef=0, kl="k3", ddof=(0, 1))
+    case.require(whiten="token", minus_baseline=False, ddof=(0, 1))
     population = case.params.get("ddof", 1) == 0
     eps = case.params["var_floor"] if population else case.params.get("eps", 1e-8)
+    beta, kind = case.params.get("kl_coef", 0), case.params.get("kl", "k1")
     text = stack(
-        "reinforce-pp", beta=0, gamma=case.params.get("gamma", 1.0), eps=eps, population=population,
+        "reinforce-pp", beta=beta, kl="low_var" if kind == "k3" else kind, returns=False,
+        gamma=case.params.get("gamma", 1.0), eps=eps, population=population,
         count_eps=VERL_COUNT if case.repo == VERL else 0.0,
     )  # fmt: skip
-    return Run(text, {"logp_ref": None, "logp_old": None})
+    return Run(text)
 
 
 @maps("gae")
