@@ -34,14 +34,18 @@ class Slopes:
         return total + (self.loss / parts - total).detach()
 
 
-def objective(hooks: Any, batch: Batch, output: PolicyOutput, *, part: bool = False) -> Tensor:
+def objective(
+    hooks: Any, batch: Batch, output: PolicyOutput, *, part: bool = False, factor: Tensor | None = None
+) -> Tensor:
     """The stack's loss and regularizers; batch.weights are those of the whole minibatch.
 
-    With `part` the rows are a part of it: then a scalar term cannot be shared out, and raises HarnessError.
+    With `part` the rows are a part of it: then a scalar term cannot be shared out, and raises HarnessError. `factor`
+    [N, T] multiplies the weights of the loss, not those of regularizers.
     """
     if batch.logp_old is None:
         batch = batch.replace(logp_old=output.logp_old)
-    total: Tensor = hooks.loss(batch=batch, output=output)
+    weighted = batch if factor is None else batch.replace(weights=batch.weights * factor)
+    total: Tensor = hooks.loss(batch=weighted, output=output)
     for label, term in hooks.regularize(batch=batch, output=output):
         if term.dim() == 0 and part and (term.requires_grad or bool(term != 0)):
             raise HarnessError(
