@@ -26,7 +26,7 @@ def dense_rank(groups: Groups, x: Tensor) -> Tensor:
 
 
 def table(groups: Groups, x: Tensor, place: Tensor) -> Tensor:
-    """[groups, largest size, ...] the x [M, ...] of each group's members at their places, 0 where there is no member."""
+    """[groups, largest size, ...] the x [M, ...] of every group at the members' places, 0 where there is none."""
     wide = int(groups.count().max()) if len(groups) else 0
     found = x.new_zeros(groups.number, wide, *x.shape[1:])
     if place.dim() == 1:

@@ -1,0 +1,1 @@
+"""Worked examples of the estimators that compare one reward with those of its group."""
