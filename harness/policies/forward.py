@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from harness.batch import TopLogits
 
-__all__ = ["NEEDS", "TOP", "Forward", "Scored", "score_tokens"]
+__all__ = ["NEEDS", "TOP", "Forward", "Scored", "score_tokens", "token_kl"]
 
 NEEDS = frozenset({"entropy", "hidden", "top_logits"})
 TOP = 20
@@ -55,13 +55,7 @@ def score_tokens(
     `mask` [N, T] bool; `temperature` a number or [N].
     """
     place = _Place(scored, completion_ids)
-    logits = scored.logits
-    if logits.dtype not in {torch.float32, torch.float64}:
-        logits = logits.float()
-    if isinstance(temperature, Tensor):
-        logits = logits / place.of_rows(temperature.to(logits.dtype))[:, None]
-    elif temperature != 1.0:
-        logits = logits / temperature
+    logits = place.tempered(scored.logits, temperature)
     tokens = place.pack(completion_ids)
     entropy = top = None
     if "entropy" in needs or "top_logits" in needs:
@@ -83,6 +77,15 @@ def score_tokens(
     )
 
 
+def token_kl(
+    scored: Scored, other: Scored, completion_ids: Tensor, mask: Tensor, temperature: Tensor | float
+) -> Tensor:
+    """[N, T] the KL divergence of the first answer's distributions from the second's, of one and the same packing."""
+    place = _Place(scored, completion_ids)
+    first, second = (torch.log_softmax(place.tempered(x.logits, temperature), -1) for x in (scored, other))
+    return place.spread((first.exp() * (first - second)).sum(-1).clamp_min(0), mask)
+
+
 class _Place:
     """Moves values between the [N, T] grid of completions and the M packed positions of `Scored`."""
 
@@ -92,6 +95,14 @@ class _Place:
 
     def pack(self, grid: Tensor) -> Tensor:
         return grid.reshape(-1) if self.rows is None else grid[self.rows, self.columns]
+
+    def tempered(self, logits: Tensor, temperature: Tensor | float) -> Tensor:
+        """Logits over the temperature, in float32 or float64."""
+        if logits.dtype not in {torch.float32, torch.float64}:
+            logits = logits.float()
+        if isinstance(temperature, Tensor):
+            return logits / self.of_rows(temperature.to(logits.dtype))[:, None]
+        return logits if temperature == 1.0 else logits / temperature
 
     def of_rows(self, values: Tensor) -> Tensor:
         if self.rows is None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,8 +15,11 @@ from torch import Tensor
 from harness.batch import TopLogits
 from harness.errors import HarnessError, UsageError, nearest
 from harness.policies.backbone import backbone_of
-from harness.policies.forward import NEEDS, Forward, score_tokens
+from harness.policies.forward import NEEDS, Forward, score_tokens, token_kl
 from harness.policies.registry import resolve
+
+if TYPE_CHECKING:
+    from harness.policies.twin import PolicyCopy
 
 __all__ = ["PRECISIONS", "Policy"]
 
@@ -81,6 +84,12 @@ class Policy:
         twin.model = copy.deepcopy(self.model).requires_grad_(False).eval()
         twin.backbone = backbone_of(twin.model, self.precision)
         return twin
+
+    def copy(self) -> PolicyCopy:
+        """A frozen copy that the hook `build` can return: metered, checkpointed, and moved by `follow`."""
+        from harness.policies.twin import PolicyCopy
+
+        return PolicyCopy(self)
 
     def digest(self) -> str:
         """A hash of architecture, vocabulary and weights."""
@@ -162,6 +171,21 @@ class Policy:
             lengths = (positions * mask).amax(1) if mask.shape[1] else mask.sum(1)
         scored = self.backbone.score(prompt_ids, prompt_mask, completion_ids, lengths, hidden="hidden" in needs)
         return score_tokens(scored, completion_ids, mask, temperature, set(needs))
+
+    @torch.no_grad()
+    def kl(
+        self, other: Any, prompt_ids: Tensor, prompt_mask: Tensor, completion_ids: Tensor, mask: Tensor, *,
+        temperature: float | Tensor = 1.0,
+    ) -> Tensor:  # fmt: skip
+        """KL(self || other) [N, T] over the whole vocabulary at every token's position, 0 where masked, no gradient.
+
+        `other` is a policy of the same network; the tensors are those of `forward`, with a mask [N, T].
+        """
+        positions = torch.arange(1, completion_ids.shape[1] + 1, device=completion_ids.device)
+        lengths = (positions * (mask > 0)).amax(1) if mask.shape[1] else mask.sum(1)
+        inputs = (prompt_ids, prompt_mask, completion_ids, lengths)
+        scored = self.backbone.score(*inputs), other.backbone.score(*inputs)
+        return token_kl(*scored, completion_ids, mask > 0, temperature)
 
     def _nothing(self, completion_ids: Tensor, needs: Collection[str]) -> Forward:
         """The answer for no rows at all: that for one empty row, without the row."""

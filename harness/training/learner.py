@@ -189,6 +189,30 @@ class Learner:
                 parameter.lerp_(start, 1.0 - alpha)
         self.moved()
 
+    # -- steps that are not AdamW's ------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def gradient(self) -> Tensor:
+        """[P] the gradient added since the last step, over `parameters` in a row; it is taken: none is left."""
+        found = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        self.optimizer.zero_grad(set_to_none=True)
+        self.pending = 0
+        return torch.cat([part.reshape(-1) for part in found])
+
+    @torch.no_grad()
+    def shift(self, direction: Tensor, scale: float = 1.0) -> None:
+        """Weights += scale direction [P]: a trial point, which costs nothing by itself."""
+        sizes = [parameter.numel() for parameter in self.parameters]
+        for parameter, part in zip(self.parameters, direction.split(sizes), strict=True):
+            parameter.add_(part.view_as(parameter), alpha=scale)
+        self.moved()
+
+    def stepped(self) -> None:
+        """Charge and count an update that `shift` or `interpolate` made instead of `step`."""
+        self.ledger.charge("update", Cost(updates=1))
+        self.steps += 1
+        self.ledger.count(updates=1)
+
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _charge(self, batch: Batch, trained: int) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from harness.budget import BudgetSpent, Cost, Ledger
-from harness.training.passes import Pass, row_tokens
+from harness.training.passes import Pass, exact_kl, row_tokens
 
 if TYPE_CHECKING:
     from harness.batch import Batch, PolicyOutput
@@ -128,6 +128,13 @@ class MeteredPolicy:
             known = self.run(batch, self._category)
             self.remember(batch, known)
         return known
+
+    def kl(self, batch: Batch, other: MeteredPolicy) -> Tensor:
+        """KL(self || other) [N, T] over the whole vocabulary at every token, no gradient; a charged pass of both."""
+        tokens = int(row_tokens(batch).sum())
+        for one in (self, other):
+            one._ledger.charge(one._category, Cost.forward(tokens, one._size))  # noqa: SLF001 - one of us
+        return exact_kl(self._policy, other._policy, batch, self.micro_batch)
 
     def run(self, batch: Batch, category: str) -> PolicyOutput:
         """A charged pass over all rows of a batch."""

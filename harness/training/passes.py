@@ -22,7 +22,7 @@ from harness.errors import PluginError
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
 
-__all__ = ["CHUNK", "Chunk", "Pass", "Plan", "row_tokens"]
+__all__ = ["CHUNK", "Chunk", "Pass", "Plan", "exact_kl", "row_tokens"]
 
 CHUNK = 32  # rows: on a CPU the activations of 32 short rows stay in cache; see benchmarks/step.py
 
@@ -153,6 +153,24 @@ class Pass:
     def without_gradient(self) -> dict[str, Tensor]:
         """One pass over all rows that keeps no graph."""
         return self.gather([self.chunk(chunk) for chunk in self.plan])
+
+
+def exact_kl(policy: Any, other: Any, batch: Batch, size: int) -> Tensor:
+    """KL(policy || other) [N, T] at every token of a batch, in chunks of at most `size` rows."""
+    plan = Plan(batch, min(size, CHUNK) if batch.device.type == "cpu" else size, whole=False, every_row=False)
+    full = torch.zeros_like(batch.mask)
+    for chunk in plan:
+        rows, width = chunk.rows, chunk.width
+        part = policy.kl(
+            other,
+            batch.prompt_ids[rows, chunk.start :],
+            batch.prompt_mask[rows, chunk.start :],
+            batch.completion_ids[rows, :width],
+            batch.mask[rows, :width],
+            temperature=batch.temperature[rows],
+        )
+        full[rows] = _widen(part, plan.tokens).to(full.dtype)
+    return full
 
 
 def _call(name: str, module: Any, batch: Batch, hidden: Tensor | None) -> Any:

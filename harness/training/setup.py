@@ -118,6 +118,7 @@ def _share_modules(context: Context) -> None:
         if hasattr(module, "score"):
             size = sum(parameter.numel() for parameter in module.parameters()) / policy.n_params
             module = MeteredPolicy(module, context.ledger, f"module:{name}", size=size)
+            module.micro_batch = learner.config.micro_batch
             metered.append(module)
         context.state.modules[name] = module
 

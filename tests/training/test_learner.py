@@ -280,3 +280,20 @@ def test_a_frozen_module_is_charged_its_forward_only(config, started, plugin, tr
     context.learner.epoch(batch)
     charged = context.ledger.categories
     assert charged["module:head"] == pytest.approx(passes * size * charged["train"] / 3)
+
+
+def test_a_plugin_can_take_the_gradient_and_move_the_weights_itself(started, config):
+    trial, batch = started(config(minibatches=1))
+    learner = trial.context.learner
+    expected = torch.cat([g.reshape(-1) for g in gradients(trial, batch)])
+    learner.backward(batch)
+    found = learner.gradient()
+    torch.testing.assert_close(found, expected)
+    assert learner.step() == {}, "nothing is left to step on"
+    origin = learner.snapshot()
+    learner.shift(found, -0.5)
+    moved = torch.cat([(p.detach() - s).reshape(-1) for p, s in zip(learner.parameters, origin.tensors, strict=True)])
+    torch.testing.assert_close(moved, -0.5 * found, atol=1e-6, rtol=1e-4)
+    updates = trial.context.ledger.total.updates
+    learner.stepped()
+    assert trial.context.ledger.total.updates == updates + 1
