@@ -58,7 +58,8 @@ class GDPO:
         """Normalise, add, normalise."""
         rewards = batch.rewards.nan_to_num() if self.missing == "zero" else batch.rewards
         scale = leave_one_out_standardize if self.leave_one_out else Groups.standardize
-        columns = with_singles(scale(batch.groups, rewards, eps=self.eps), rewards, batch.groups, self.single)
+        alone = rewards / (1 + self.eps)  # mean 0 and std 1, as verl has it
+        columns = with_singles(scale(batch.groups, rewards, eps=self.eps), alone, batch.groups, self.single)
         combined = columns.nan_to_num() @ self.column_weights(batch)
         scored = ~rewards.isnan().all(-1)
         if self.tokens:

@@ -1,0 +1,1 @@
+"""Rewards added or shaped: lengths, formats, histories, judges."""
