@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = ["COMMANDS", "app", "main"]
 
 COMMANDS = (
-    "run", "status", "methods", "explain", "check", "new", "lab", "leaderboard", "compare", "evaluate", "ui", "warmstart",
-    "models", "doctor",
-    "clean",
+    "run", "status", "methods", "explain", "check", "lab", "new", "leaderboard", "compare", "evaluate", "ui", "models",
+    "warmstart", "doctor", "clean",
 )  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def _run(arguments: list[str]) -> int:
         if debug:
             raise
         if hasattr(error, "format_message"):  # the parser's own, whichever library typer takes it from
-            return _complain(error.format_message(), getattr(error, "exit_code", 2))
+            return _complain(_with_usage(error), getattr(error, "exit_code", 2))
         if type(error).__name__ == "Abort":
             return 130
         whose = "" if blamed(error) else "this is a fault of the harness or a plugin, "
@@ -88,7 +89,20 @@ def _run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _with_usage(error: Any) -> str:
+    """What the parser found wrong, and how the command is called."""
+    context = getattr(error, "ctx", None)
+    text = " ".join(error.format_message().split()).rstrip(".")
+    text = re.sub(r"Input should be a valid (\w+), unable.*", r"must be a valid \1", text)
+    if context is None or not text:  # without arguments the help was shown, and nothing is wrong with them
+        return text
+    usage = re.sub(r"[{}]", "", " ".join(context.get_usage().split()))
+    return f"{text}; {usage[:1].lower()}{usage[1:]}, `{context.command_path} --help` tells more"
+
+
 def _complain(error: object, code: int) -> int:
     """One line on stderr."""
-    print(f"harness: {' '.join(str(error).split())}", file=sys.stderr)
+    text = " ".join(str(error).split())
+    if text:
+        print(f"harness: {text}", file=sys.stderr)
     return code

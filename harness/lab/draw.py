@@ -24,7 +24,7 @@ class Setting:
     """
 
     group_size: int = 8
-    pass_rates: str = "mixed"
+    difficulty: str = "mixed"
     noise: float = 0.0
     stale: float = 0.0
 
@@ -33,7 +33,7 @@ class Setting:
         """What differs from the reference setting."""
         plain = Setting()
         parts = [f"G={self.group_size}"]
-        parts += [self.pass_rates] if self.pass_rates != plain.pass_rates else []
+        parts += [self.difficulty] if self.difficulty != plain.difficulty else []
         parts += [f"noise {self.noise:g}"] if self.noise else []
         parts += [f"stale {self.stale:g}"] if self.stale else []
         return ", ".join(parts)
@@ -47,8 +47,11 @@ class Simulation:
 
     def __init__(self, world: World, setting: Setting, batches: int, seed: int = 0) -> None:
         self.world, self.setting, self.batches = world, setting, batches
+        self._made: dict[tuple[int, int | None], Batch] = {}
         generator = torch.Generator().manual_seed(seed)
-        noise = torch.randn(world.logits.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(STALE_SEED))
+        noise = torch.randn(
+            world.logits.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(STALE_SEED)
+        )
         self.old = world.logits + setting.stale * noise
         chances = world.probabilities(self.old)
         count = batches * setting.group_size
@@ -64,6 +67,11 @@ class Simulation:
 
     def batch(self, first: int = 0, last: int | None = None) -> Batch:
         """Batches `first` to `last` (all by default) as one, a group for every prompt of every batch."""
+        if (first, last) not in self._made:  # every method asks for the same
+            self._made[first, last] = self._batch(first, last)
+        return self._made[first, last]
+
+    def _batch(self, first: int, last: int | None) -> Batch:
         world, part = self.world, slice(first, last)
         choice = self.choice[part]
         flat = choice.reshape(-1)

@@ -14,13 +14,17 @@ from harness.errors import HarnessError
 from harness.host import HookCaller, Stack
 from harness.host.plugin import scope_of
 from harness.lab.draw import Simulation
+from harness.policies.rollouts import Request
 
-__all__ = ["Gradients", "NotInTheLab", "estimate", "stands_alone"]
+__all__ = ["Gradients", "NotInTheLab", "estimate", "sized", "stands_alone"]
 
 CARRIED = frozenset({
-    "start", "shape_rewards", "estimate_advantages", "train_on", "aggregate", "policy_loss", "loss", "regularize",
-    "keep", "group_by", "end_step",
+    "start", "allocate_rollouts", "shape_rewards", "estimate_advantages", "train_on", "aggregate", "policy_loss",
+    "loss", "regularize", "keep", "group_by", "end_step",
 })  # fmt: skip
+
+
+ACTING = CARRIED - {"start", "allocate_rollouts", "group_by", "keep", "end_step"}
 
 
 class NotInTheLab(HarnessError):  # noqa: N818 - a statement, not a fault
@@ -30,7 +34,8 @@ class NotInTheLab(HarnessError):  # noqa: N818 - a statement, not a fault
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gradients:
     """ascent [M, B, S V]: the direction in which the method moves the logits, batch by batch; pull [M, B, G]: the sum
-    over a completion's tokens of the same with respect to its log-probabilities. `skipped`: hooks that were not run."""
+    over a completion's tokens of the same with respect to its log-probabilities. `skipped`: hooks that were not run.
+    """
 
     ascent: Tensor
     pull: Tensor
@@ -54,7 +59,7 @@ def estimate(stack: Stack, simulation: Simulation, *, stacked: bool | None = Non
     implemented = {hook for seat in stack.seats for hook in seat.info.hooks}
     if "build" in implemented:
         raise NotInTheLab(f"{stack}: trains a module of its own beside the policy")
-    if not implemented & (CARRIED - {"start", "end_step", "group_by", "keep"}) and implemented:
+    if implemented and not implemented & ACTING:
         raise NotInTheLab(f"{stack}: acts in {', '.join(sorted(implemented))} only; its gradient is its base's")
     stacked = stands_alone(stack) if stacked is None else stacked
     hooks = _started(stack, simulation)
@@ -64,6 +69,24 @@ def estimate(stack: Stack, simulation: Simulation, *, stacked: bool | None = Non
         found = torch.cat([_pulls(hooks, simulation, m, m + 1) for m in range(simulation.batches)])
     pull = found.sum(-1).reshape(simulation.choice.shape)
     return Gradients(simulation.to_logits(found), pull, tuple(sorted(implemented - CARRIED)))
+
+
+def sized(stack: Stack, group_size: int) -> int:
+    """The completions a prompt that the method asks for where a suite says `group_size`.
+
+    Raises NotInTheLab for a method that asks for different numbers of different prompts.
+    """
+    if not any("allocate_rollouts" in seat.info.hooks for seat in stack.seats):
+        return group_size
+    state: Any = SimpleNamespace(group_size=group_size, hook="allocate_rollouts", step=0, progress=0.0, seed=0, round=0)
+    state.request = lambda prompt, n=None, **_: Request(prompt, (0,), group_size if n is None else n)
+    try:
+        asked = {request.n for request in stack.caller(state).allocate_rollouts(prompts=["a", "b", "c"])}
+    except (AttributeError, TypeError, KeyError) as error:
+        raise NotInTheLab(f"{stack}: its allocate_rollouts needs a real run ({error})") from error
+    if len(asked) != 1 or not 0 < min(asked) < 1024:
+        raise NotInTheLab(f"{stack}: asks for {sorted(asked)} completions of different prompts")
+    return asked.pop()
 
 
 def _started(stack: Stack, simulation: Simulation) -> HookCaller:

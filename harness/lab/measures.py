@@ -30,7 +30,7 @@ def cosine_of_mean(ascent: Tensor, exact: Tensor) -> float:
 
 
 def bias(ascent: Tensor, exact: Tensor) -> float:
-    """The part of the mean direction that is not the true gradient's, as a share of its length: the sine; 1 if it is 0."""
+    """The share of the mean direction's length that is not along the true gradient: the sine; 1 for no direction."""
     cosine = cosine_of_mean(ascent, exact)
     return (1 - cosine * cosine) ** 0.5 if cosine > 0 else 1.0
 

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from harness.errors import UsageError, nearest
 
-__all__ = ["PASS_RATES", "WORLDS", "World", "make_world"]
+__all__ = ["DIFFICULTIES", "WORLDS", "World", "make_world"]
 
-PASS_RATES: Mapping[str, tuple[float, ...]] = {
+DIFFICULTIES: Mapping[str, tuple[float, ...]] = {
     "mixed": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.9),
     "hard": (0.05, 0.08, 0.1, 0.1, 0.12, 0.15, 0.15, 0.2),
     "even": (0.4, 0.45, 0.45, 0.5, 0.5, 0.55, 0.55, 0.6),
@@ -78,14 +78,14 @@ class World:
         return self.reward - self.value(logits)[:, None]
 
 
-def make_world(name: str, pass_rates: str = "mixed", seed: int = 0) -> World:
+def make_world(name: str, difficulty: str = "mixed", seed: int = 0) -> World:
     """The world of a name, its prompts with the pass rates of a name. Raises UsageError for unknown ones."""
     if name not in WORLDS:
         raise UsageError(f"no world {name!r}.{nearest(name, WORLDS)}")
-    if pass_rates not in PASS_RATES:
-        raise UsageError(f"no pass rates {pass_rates!r}.{nearest(pass_rates, PASS_RATES)}")
+    if difficulty not in DIFFICULTIES:
+        raise UsageError(f"no pass rates {difficulty!r}.{nearest(difficulty, DIFFICULTIES)}")
     generator = torch.Generator().manual_seed(seed)
-    return WORLDS[name](torch.tensor(PASS_RATES[pass_rates], dtype=torch.float64), generator)
+    return WORLDS[name](torch.tensor(DIFFICULTIES[difficulty], dtype=torch.float64), generator)
 
 
 def _bandit(rates: Tensor, generator: torch.Generator) -> World:
@@ -117,7 +117,7 @@ def _language(rates: Tensor, generator: torch.Generator) -> World:
         contexts[i, : len(text)] = torch.tensor([place[text[:t]] for t in range(len(text))])
         mask[i, : len(text)] = 1
     truncated = torch.tensor([text[-1] != 0 for text in texts])
-    logits = 0.7 * torch.randn(len(rates), len(prefixes), 3, dtype=torch.float64, generator=generator)
+    logits = 0.5 * torch.randn(len(rates), len(prefixes), 3, dtype=torch.float64, generator=generator)
     table = torch.log_softmax(logits, -1)
     chances = (table[:, contexts, tokens] * mask).sum(-1).exp()
     correct = _near(chances, rates, generator)
@@ -131,7 +131,7 @@ def _language(rates: Tensor, generator: torch.Generator) -> World:
     )  # fmt: skip
 
 
-def _near(chances: Tensor, rates: Tensor, generator: torch.Generator, tries: int = 512) -> Tensor:
+def _near(chances: Tensor, rates: Tensor, generator: torch.Generator, tries: int = 4096) -> Tensor:
     """[B, C] sets of completions, of random sets those whose probability is nearest to the rates."""
     sets = torch.rand(tries, *chances.shape, generator=generator) < torch.rand(tries, 1, 1, generator=generator)
     miss = ((sets * chances).sum(-1) - rates).abs()
