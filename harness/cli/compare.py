@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.leaderboard import OUT, canonical, runs_of
+from harness.cli.leaderboard import OUT, PLUGIN_HELP, canonical, runs_of
 
 if TYPE_CHECKING:
     from harness.leaderboard.duel import Duel
@@ -20,18 +20,19 @@ def register(app: typer.Typer) -> None:
     app.command("compare")(compare)
 
 
-def compare(
+def compare(  # noqa: PLR0917 - each is an option of the command line
     first: Annotated[str, typer.Argument(metavar="A", help="A method stack.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The stack to compare it with.")],
     suite: Annotated[str, typer.Argument(help="A suite's name or file, or the directory of its runs.")],
     metric: Annotated[str, typer.Option(help="score, auc, a measure (accuracy), a task, or task/measure.")] = "score",
+    plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
 ) -> None:
     """How A differs from B: the paired difference, how sure, and what each cost."""
     from harness.leaderboard.duel import duel
 
     directory = runs_of(suite, out)
-    one, two = (canonical(stack, directory) for stack in (first, second))
+    one, two = (canonical(stack, directory, plugin or ()) for stack in (first, second))
     show(duel(directory, one, two, metric=metric))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ __all__ = ["leaderboard", "load_board", "register", "runs_of"]
 
 FORMATS = ("table", "markdown", "csv", "html", "json")
 OUT = Path("runs")
+PLUGIN_HELP = "A file with methods of your own; may be repeated. Those that the runs were made with are known."
 WIDE = 200
 
 
@@ -32,6 +34,7 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
     form: Annotated[str, typer.Option("--format", help="table, markdown, csv, html or json.")] = "table",
     export: Annotated[Path | None, typer.Option(help="Write tables, figures and raw data to this folder.")] = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
+    plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
     rebuild: Annotated[bool, typer.Option(help="Bring MLflow to what the files say.")] = False,
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow store; by default the one beside the runs.")] = None,
 ) -> None:
@@ -39,7 +42,7 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
     if form not in FORMATS:
         raise UsageError(f"--format {form}: no such format.{nearest(form, FORMATS)}")
     directory = runs_of(suite, out)
-    board = load_board(directory, metric, baseline)
+    board = load_board(directory, metric, baseline, plugin or ())
     show(board, form)
     if export is not None:
         from harness.leaderboard.export import export as write
@@ -71,26 +74,45 @@ def runs_of(suite: str, out: Path) -> Path:
     return out / suite
 
 
-def load_board(directory: Path, metric: str, baseline: str | None) -> Board:
+def load_board(directory: Path, metric: str, baseline: str | None, plugins: Sequence[Path] = ()) -> Board:
     """The board; a baseline may be written in any spelling of its stack."""
     from harness.leaderboard import board
 
-    return board(directory, metric=metric, baseline=baseline and canonical(baseline, directory))
+    return board(directory, metric=metric, baseline=baseline and canonical(baseline, directory, plugins))
 
 
-def canonical(stack: str, directory: Path) -> str:
-    """A stack as its trials name it: as given where they do, else by the plugins that are installed."""
+def canonical(stack: str, directory: Path, plugins: Sequence[Path] = ()) -> str:
+    """A stack as its trials name it: as given where they do, else by the plugins at hand.
+
+    Those are the installed ones, the given files, and what the runs were made with where it is still there.
+    """
     from harness.errors import HarnessError
     from harness.leaderboard import read_trials
 
     if any(stack in {trial.method, trial.config.get("method")} for trial in read_trials(directory)):
         return stack
-    try:
-        from harness.host import build_stack
+    from harness.host import build_stack, discover
 
-        return build_stack(stack).canonical
+    catalogue = discover([*plugins, *_files_of(directory)])  # a fault in a file that was given is the user's to hear
+    try:
+        return build_stack(stack, catalogue).canonical
     except HarnessError:  # unknown, or results that outlive their plugins: the board names what it has
         return stack
+
+
+def _files_of(directory: Path) -> list[Path]:
+    """The plugin files that the runs of a directory were made with, as far as they can still be read."""
+    from harness import yaml12
+    from harness.errors import HarnessError
+    from harness.host import discover
+
+    file = directory / "suite.yaml"
+    files = [Path(name) for name in (yaml12.load(file)[0].get("plugins") if file.is_file() else None) or ()]
+    try:
+        discover(files)
+    except HarnessError:
+        return []
+    return files
 
 
 def show(board: Board, form: str) -> None:

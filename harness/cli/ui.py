@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 from typing import Annotated
 
@@ -120,6 +119,8 @@ def await_answer(server: subprocess.Popen[bytes], address: str, interrupt: Inter
 
 def answers(address: str) -> bool:
     """Whether the server is up."""
+    import urllib.request
+
     try:
         urllib.request.urlopen(f"{address}/health", timeout=5).close()  # noqa: S310 - our own http address
     except OSError:  # refused, or not yet ready

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -46,10 +46,14 @@ def discover(plugin_files: Sequence[str | Path] = ()) -> Catalogue:
 def points(group: str) -> list[tuple[Point, str, str]]:
     """(entry point, distribution, version) of a group; a distribution whose records are broken offers nothing."""
     try:
-        found: Iterable[Point] = importlib.metadata.entry_points(group=group)
+        found = list(importlib.metadata.entry_points(group=group))
     except Exception:  # noqa: BLE001 - one broken distribution breaks this call for all of them
         found = [point for point in _readable() if point.group == group]
-    return [(point, *_whose(point)) for point in found]
+    owners: dict[int, tuple[str, str]] = {}
+    for point in found:
+        if id(point.dist) not in owners:  # to parse its metadata costs more than all the rest
+            owners[id(point.dist)] = _whose(point)
+    return [(point, *owners[id(point.dist)]) for point in found]
 
 
 def _readable() -> Iterator[Point]:
@@ -68,7 +72,8 @@ def _readable() -> Iterator[Point]:
 def _whose(point: Point) -> tuple[str, str]:
     """(name, version) of the distribution of an entry point, as far as it says them."""
     try:
-        return (point.dist.name or "unknown", point.dist.version or "0") if point.dist else ("unknown", "0")
+        said = point.dist.metadata if point.dist else {}
+        return said["Name"] or "unknown", said["Version"] or "0"
     except Exception:  # noqa: BLE001 - as above
         return "unknown", "0"
 

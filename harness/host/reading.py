@@ -65,20 +65,30 @@ class Card:
         )
 
 
-def find_source(module: str) -> Path | None:
-    """The file of a module, found without importing it or its packages; None if there is none."""
-    path: Any = None
+def find_source(module: str, known: dict[str, Any] | None = None) -> Path | None:
+    """The file of a module, found without importing it or its packages; None if there is none.
+
+    known: where packages were found before, {package: its search locations}; it is added to.
+    """
+    places: dict[str, Any] = {} if known is None else known
+    package, _, _ = module.rpartition(".")
     parts = module.split(".")
-    for end in range(1, len(parts) + 1):
+    for end in range(1, len(parts)):
         name = ".".join(parts[:end])
-        spec = next((found for finder in sys.meta_path if (found := _spec(finder, name, path))), None)
-        if spec is None:
+        if name not in places:
+            spec = _spec(name, places[".".join(parts[: end - 1])] if end > 1 else None)
+            places[name] = spec.submodule_search_locations if spec else None
+        if places[name] is None:
             return None
-        path = spec.submodule_search_locations
+    spec = _spec(module, places[package] if package else None)
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
-def _spec(finder: Any, name: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+def _spec(name: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+    return next((found for finder in sys.meta_path if (found := _found(finder, name, path))), None)
+
+
+def _found(finder: Any, name: str, path: Any) -> importlib.machinery.ModuleSpec | None:
     try:
         return finder.find_spec(name, path)
     except (ImportError, AttributeError, ValueError):

@@ -26,6 +26,7 @@ class SourceCache:
         self.file, self.records, self.changed = file, records, False
         self._sources: dict[Path, _Source] = {}
         self._known: dict[str, bool] = {}
+        self._places: dict[str, Any] = {}
 
     @classmethod
     def load(cls) -> SourceCache:
@@ -53,7 +54,7 @@ class SourceCache:
 
     def describe(self, module: str, attr: str, depth: int = 0) -> tuple[Path | None, Card | None, str | None]:
         """(source file, card with what it inherits, why it cannot be used) of a class in an installed module."""
-        path = find_source(module)
+        path = find_source(module, self._places)
         if path is None:
             return None, None, f"module {module} is not found"
         source = self._read(path, module.rpartition(".")[0])
@@ -82,7 +83,7 @@ class SourceCache:
         """The card over those of its parent classes, the nearest first."""
         for owner, name in card.bases if depth < _MAX_DEPTH else ():
             where = owner or module
-            file = find_source(owner) if owner else path
+            file = find_source(owner, self._places) if owner else path
             parent = self._read(file, where.rpartition(".")[0]).cards.get(name) if file else None
             if file and parent:
                 card = card.over(self._inherit(parent, file, where, depth + 1))

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 
+from harness.host import parse_stack
 from harness.suites.schema import Suite
 from harness.training.config import TrialConfig
 
@@ -29,7 +30,7 @@ def rows(suite: Suite, canonical: Canonical) -> list[str]:
     """The stacks that a board shows: the baseline, the control rows over it, the methods; each once."""
     baseline = canonical(suite.baseline)
     listed = [canonical(text) for text in suite.methods]
-    bare = {re.sub(r"\(.*?\)", "", part) for text in listed for part in text.split("+")}
+    bare = {spec.name for text in listed for spec in parse_stack(text)}
     controls = [canonical(f"{suite.baseline}+{name}") for name in suite.honesty if name not in bare]
     return list(dict.fromkeys([baseline, *listed, *controls]))
 

@@ -22,21 +22,37 @@ def one_line(error: ValidationError, layer: Layer, model: type[BaseModel]) -> Us
     name = ".".join(str(part) for part in path)
     where = layer.where(path)
     more = f" ({len(faults) - 1} more)" if len(faults) > 1 else ""
-    return UsageError(f"{where + ': ' if where else ''}{_sentence(first, name, model)}{more}")
+    named = where == f"--set {name}"  # the place says the key already
+    return UsageError(f"{where + ': ' if where else ''}{_sentence(first, name, model, named=named)}{more}")
 
 
-def _sentence(fault: Any, name: str, model: type[BaseModel]) -> str:
-    kind, context = fault["type"], fault.get("ctx", {})
+def _sentence(fault: Any, name: str, model: type[BaseModel], *, named: bool) -> str:
+    kind, context, given = fault["type"], fault.get("ctx", {}), fault["input"]
     if kind == "extra_forbidden":
         return f"unknown key {name!r}.{_nearest_key(name, model)}"
     if kind == "missing":
         return f"{name} is missing"
+    subject, colon = ("", "") if named or not name else (f"{name} ", f"{name}: ")
     if kind == "value_error":
-        return f"{name}: {context.get('error', fault['msg'])}" if name else str(context.get("error", fault["msg"]))
+        return f"{colon}{context.get('error', fault['msg'])}"
     if kind == "literal_error":
-        return f"{name}: {fault['input']!r} is not {context['expected'].replace(chr(39), '')}"
-    message = fault["msg"][:1].lower() + fault["msg"][1:]
-    return f"{name}: {message}, not {fault['input']!r}"
+        return f"{colon}{given!r} is not {context['expected'].replace(chr(39), '')}"
+    if kind in _ITEMS:
+        return f"{subject}must have {_ITEMS[kind].format(**context)}, not {context['actual_length']}"
+    expected = _EXPECTED.get(kind) or _EXPECTED.get(kind.partition("_")[0])
+    if expected is None:  # a kind that no setting has today
+        return f"{colon}{fault['msg'][:1].lower()}{fault['msg'][1:]}, not {given!r}"
+    return f"{subject}must be {expected.format(**context)}, not {given!r}"
+
+
+# what pydantic calls a fault, in full or up to its first underscore, in the words of a suite file
+_EXPECTED = {
+    "tuple": "a list", "list": "a list", "float": "a number", "finite": "a finite number", "int": "a whole number",
+    "bool": "true or false", "string": "a text", "dict": "a section of settings", "model": "a section of settings",
+    "greater_than": "more than {gt:g}", "greater_than_equal": "at least {ge:g}", "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}", "string_pattern_mismatch": "a text that matches {pattern}",
+}  # fmt: skip
+_ITEMS = {"too_long": "at most {max_length} items", "too_short": "at least {min_length}"}
 
 
 def _nearest_key(name: str, model: type[BaseModel]) -> str:

@@ -120,7 +120,10 @@ def parse_amount(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][0-9]+)?)\s*([kKmMgG]?)\s*", text)
     if not found:
         raise ValueError(f"{text!r} is no amount; write 200000, 200k or 1.5M")
-    return float(found[1].replace("_", "")) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[found[2].lower()]
+    amount = float(found[1].replace("_", "")) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[found[2].lower()]
+    if not amount:
+        raise ValueError(f"{text.strip()} lets a trial spend nothing; write 200000, 200k or 1.5M")
+    return amount
 
 
 def parse_bytes(text: str) -> int:

@@ -61,6 +61,7 @@ def test_dry_run_prints_the_suite_resolved(capsys, tmp_path):
         (["--shard", "4/3"], "--shard 4/3: write i/n"),
         (["--seeds", "none"], "--seeds: 'none' are no seeds"),
         (["--budget", "much"], "--budget: 'much' is no amount"),
+        (["--budget", "0"], "--budget: 0 lets a trial spend nothing; write 200000, 200k or 1.5M"),
         (["--executor", "rai"], "Did you mean 'ray'"),
         (["--executor", "ray"], "not available in this version"),
         (["--plugin", "none.py"], "--plugin none.py: no such file"),

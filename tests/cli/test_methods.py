@@ -46,7 +46,7 @@ def test_methods_lists_names_papers_and_ideas(capsys, file):
     code, out, _ = harness(capsys, "methods", "--plugin", file)
     assert code == 0
     (line,) = [line for line in out.splitlines() if line.startswith("my-idea")]
-    assert line.split() == ["my-idea", "2601.00001", "The", "idea", "in", "a", "sentence."]
+    assert line.split() == ["my-idea", "2601.00001", *"The idea in a sentence. (from my_ideas)".split()]
 
 
 def test_methods_json_is_a_list_of_everything(capsys, file):
