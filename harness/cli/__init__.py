@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["COMMANDS", "app", "main"]
 
 COMMANDS = (
-    "run", "status", "methods", "explain", "check", "lab", "new", "leaderboard", "compare", "evaluate", "ui", "models",
+    "run", "status", "methods", "explain", "check", "claims", "lab", "new", "leaderboard", "compare", "evaluate", "ui", "models",
     "warmstart", "doctor", "clean",
 )  # fmt: skip
 

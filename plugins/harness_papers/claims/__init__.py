@@ -1,0 +1,1 @@
+"""What the papers claim, shown in small; a module a family."""
