@@ -30,9 +30,10 @@ class RLOO:
     A_i = R_i - (1/(G-1)) sum_{j != i} R_j, with -beta sum_t (logp - logp_ref) inside R_i;
     token loss -A_i logp_{i,t};  L = (1/N) sum_i sum_t, so that a completion is one action.
 
-    normalize: z-score over the batch afterwards, eps added to the std (TRL's option). clip: TRL's loss instead of the paper's, the PPO
-    surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 - clip and 1 + clip_high (None: the
-    same); None is the paper. single: "raw" lets a group of one keep its reward (verl's loop), "zero" gives it 0.
+    normalize: z-score over the batch afterwards, eps added to the std (TRL's option). clip: TRL's loss instead of the
+    paper's, the PPO surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 - clip and
+    1 + clip_high (None: the same); None is the paper. single: "raw" lets a group of one keep its reward (verl's loop),
+    "zero" gives it 0.
     Edge cases: equal rewards give 0; a group of one gives 0 (undefined in the paper).
     Source: arXiv 2402.14740; verl, TRL and OpenRLHF agree for G >= 2. Confidence: code.
     """

@@ -24,7 +24,7 @@ from typing import Any
 from harness.conformance import vectors
 from harness.conformance.vectors import Run
 
-__all__ = ["Case", "Outcome", "Run", "Slip", "Unmapped", "broken", "maps", "outcome", "stack"]
+__all__ = ["Case", "Outcome", "Run", "Slip", "Unmapped", "broken", "maps", "outcome", "stack", "watched"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,20 +120,25 @@ def stack(name: str, **params: Any) -> str:
     return f"{name}({written})" if written else name
 
 
+def watched(case: vectors.Case) -> Case:
+    """The case with params that remember who looked at them."""
+    values = {field.name: getattr(case, field.name) for field in dataclasses.fields(case)}
+    return Case(**values | {"params": _Watched(case.params)})
+
+
 def outcome(case: vectors.Case) -> Outcome | None:
     """What the case's method makes of it; None if no function maps the method."""
     mapper = mappers().get(case.method)
     if mapper is None:
         return None
-    params = _Watched(case.params)
-    watched = Case(**{field.name: getattr(case, field.name) for field in dataclasses.fields(case)} | {"params": params})
+    seen = watched(case)
     try:
-        found = mapper(watched)
+        found = mapper(seen)
     except _UnknownValueError as error:
         return Unmapped(str(error))
     except KeyError as error:
         return Unmapped(f"the mapping of {case.method} needs {error}, which the case does not give")
-    ignored = sorted(set(case.params) - params.seen)
+    ignored = sorted(set(case.params) - seen.params.seen)
     if isinstance(found, Run) and ignored:
         return Unmapped(f"the mapping of {case.method} does not know the param {', '.join(ignored)}")
     return found
