@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,12 +21,16 @@ def verdict(batch: Batch) -> Tensor:
     return batch.correct.to(batch.rewards.dtype)
 
 
-def column(batch: Batch, name: str, owner: str) -> Tensor:
-    """[N] a reward column, NaN where it does not apply. Raises PluginError, naming `owner`, if there is none."""
-    if name not in batch.reward_names:
-        known = ", ".join(batch.reward_names)
-        raise PluginError(f"{owner}: the tasks have no reward column {name!r}, only {known}; name one of these")
-    return batch.rewards[:, batch.reward_names.index(name)]
+def column(batch: Batch, names: Sequence[str], owner: str) -> Tensor:
+    """[N] the first of the named reward columns that the tasks have; NaN where it does not apply.
+
+    Raises PluginError, naming `owner`, if they have none.
+    """
+    found = next((name for name in names if name in batch.reward_names), None)
+    if found is None:
+        wanted, known = " or ".join(map(repr, names)), ", ".join(batch.reward_names)
+        raise PluginError(f"{owner}: the tasks have no reward column {wanted}, only {known}; name one of these")
+    return batch.rewards[:, batch.reward_names.index(found)]
 
 
 def active(batch: Batch) -> Tensor:

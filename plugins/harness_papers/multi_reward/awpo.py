@@ -23,8 +23,8 @@ class AWPO:
     R_i = (1 - rho) r_out + rho r_reason;  A_i = 4 mu (1 - mu) (R_i - mean_g(R)) / (std_g(R) + eps), mu = mean_g(r_out);
     clip range = clip / (1 + eta mean_b(rho)). All std over n.
 
-    r_out is the task's verdict. reason: a judge's score of the reasoning in the paper; `steps`, the share of right
-    scratchpad steps, here; rows without it keep their outcome.
+    r_out is the task's verdict. reason: a judge's score of the reasoning in the paper; here the first of these columns
+    that the tasks have, of which `steps` is the share of right scratchpad steps. Rows without it keep their outcome.
     Reconstructed: what the std of the mixed reward is taken of, which in the paper depends on rho; clip and eps.
     Edge cases: all correct and all wrong groups give 0; eta = 0 leaves the clip range alone.
     Source: arXiv 2512.19126 by way of an implementation that quotes its equations. Confidence: secondary
@@ -33,7 +33,7 @@ class AWPO:
 
     eta: float = 0.2
     clip: float = 0.2
-    reason: str = "steps"
+    reason: tuple[str, ...] = ("steps", "quality", "format")
     eps: float = 1e-6
 
     @hookimpl

@@ -49,7 +49,7 @@ class GDPO:
         batch = yield
         if not self.gate:
             return batch
-        reached = column(batch, self.gate, "gdpo(gate)") >= self.gate_at
+        reached = column(batch, [self.gate], "gdpo(gate)") >= self.gate_at
         other = torch.tensor([name != self.gate for name in batch.reward_names], device=batch.device)
         return batch.replace(rewards=torch.where(~reached[:, None] & other, 0 * batch.rewards, batch.rewards))
 

@@ -20,8 +20,8 @@ class SAMRPO(GDPO):
     s_k = (mean_b(r_k) - low) / (high - low), cut to [0, 1];  omega_k = w_k (1 - s_k)^gamma;  the rest is GDPO with
     omega for w.
 
-    low, high: the range of the rewards, one for all columns; the bundled tasks' lie in [0, 1]. The other parameters are
-    GDPO's.
+    low, high: the range of the rewards, one for all columns; the bundled tasks' lie in [0, 1]. eps, batch_eps, tokens,
+    leave_one_out, missing, single, gate, gate_at: as in gdpo.
     Edge cases: gamma = 0 is GDPO; with one column the weight cancels in the batch's standardisation; all saturated
     gives 0.
     Source: arXiv 2608.16072 by way of an article that restates the equations. Confidence: secondary.

@@ -21,14 +21,15 @@ class FAPO:
     R_i = 1 if correct and sound, 1 - weight if correct and flawed, -1 if wrong; in place of the task's columns. With
     weight 1 the advantage of a flawed answer changes sign where as many are sound as wrong.
 
-    The paper asks a trained judge for the first wrong step. Here an answer is flawed if the column `process` is below
-    `sound`: with `steps`, if a step of the scratchpad is wrong or missing. A task without the column has no flaws.
+    The paper asks a trained judge for the first wrong step. Here an answer is flawed if the first of the columns
+    `process` that the tasks have is below `sound`: with `steps`, if a step of the scratchpad is wrong or missing. Rows
+    without the column have no flaws.
     Edge cases: groups that agree give 0.
     Source: arXiv 2510.22543, the authors' recipe in verl; the judge is not here. Confidence: code.
     """
 
     weight: float = 1.0
-    process: str = "steps"
+    process: tuple[str, ...] = ("steps", "quality", "format")
     sound: float = 0.999
 
     @hookimpl(wrapper=True)

@@ -22,15 +22,16 @@ class TrustGRPO:
     R_i = c_i + alpha g exp(-step / horizon) t_i;  g = 1 if mean_right(t) >= mean_wrong(t), else
     exp(mean_right(t) - mean_wrong(t)); in place of the task's columns. A group all right or all wrong keeps c alone.
 
-    t is the column `thinking`: a judge's score in the paper; `steps`, the share of right scratchpad steps, here; 0
-    where a task has none. judge_wrong: False takes 0 for wrong completions, as the released code does; g is 1 then.
+    t is a judge's score in the paper; here the first of the columns `thinking` that the tasks have, of which `steps` is
+    the share of right scratchpad steps; 0 for rows without. judge_wrong: False takes 0 for wrong completions, as the
+    released code does; g is 1 then.
     Edge cases: no wrong or no right ones: the thinking reward is 0.
     Source: arXiv 2505.17018, the authors' code. Confidence: code.
     """
 
     alpha: float = 0.3
     horizon: float = 500.0
-    thinking: str = "steps"
+    thinking: tuple[str, ...] = ("steps", "quality", "format")
     judge_wrong: bool = True
 
     @hookimpl(wrapper=True)

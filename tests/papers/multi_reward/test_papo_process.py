@@ -29,5 +29,5 @@ def test_one_correct_or_equal_scores_leave_the_outcome():
 
 
 def test_a_task_without_the_column_is_named():
-    with pytest.raises(HarnessError, match="no reward column 'steps'"):
+    with pytest.raises(HarnessError, match="no reward column 'steps' or 'quality'"):
         probe.advantages("papo-process", [1.0, 0.0], [0, 0])
