@@ -40,6 +40,8 @@ def plain_batch(inputs: Mapping[str, Any]) -> Batch:
     mask = _mask(given)
     rows, tokens = mask.shape
     keys = torch.zeros(rows, dtype=torch.long) if group is None else _keys(group)
+    if len(keys) != rows:
+        raise UsageError(f"the probe's group has shape {[len(keys)]}; expected {[rows]}")
     rewards, token_columns = _rewards(given.pop("rewards", None), given.pop("token_rewards", None), mask)
     given.pop("logp", None)
     fields = {name: as_tensor(given.pop(name)) for name in _FLOATS if name in given}
@@ -67,6 +69,8 @@ def _extra(name: str, value: Any) -> Tensor:
     """A tensor of numbers or truth values as they are; strings become the numbers of the distinct ones."""
     try:
         array = np.asarray(value)
+        if array.dtype.kind == "O" and any(isinstance(item, str) for item in array.flat):
+            array = array.astype(str)  # labels, some of which are missing
         if array.dtype.kind in "US":
             array = np.unique(array, return_inverse=True)[1].reshape(array.shape)
         return torch.as_tensor(array) if array.dtype.kind in "biu" else as_tensor(value)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from harness import hookimpl, method, standardize
+from harness import Groups, hookimpl, method, standardize
+from harness.errors import PluginError
 from harness.mathematics import (
     check_single,
     only_scored,
@@ -30,16 +31,17 @@ class RLOO:
     A_i = R_i - (1/(G-1)) sum_{j != i} R_j, with -beta sum_t (logp - logp_ref) inside R_i;
     token loss -A_i logp_{i,t};  L = (1/N) sum_i sum_t, so that a completion is one action.
 
-    normalize: z-score over the batch afterwards, eps added to the std (TRL's option). clip: TRL's loss instead of the
-    paper's, the PPO surrogate of the ratio of whole sequences, exp(sum_t log ratio), clipped at 1 - clip and
-    1 + clip_high (None: the same); None is the paper. single: "raw" lets a group of one keep its reward (verl's loop),
-    "zero" gives it 0.
+    normalize: z-score over the batch afterwards, eps added to the std (TRL's option). scale: "group" or "batch" divides
+    by the std of those rewards plus eps (ms-swift). clip: TRL's loss instead of the paper's, the PPO surrogate of the
+    ratio of whole sequences, exp(sum_t log ratio), clipped at 1 - clip and 1 + clip_high (None: the same); None is the
+    paper. single: "raw" lets a group of one keep its reward (verl's loop), "zero" gives it 0.
     Edge cases: equal rewards give 0; a group of one gives 0 (undefined in the paper).
     Source: arXiv 2402.14740; verl, TRL and OpenRLHF agree for G >= 2. Confidence: code.
     """
 
     beta: float = 0.03
     normalize: bool = False
+    scale: str = "none"
     eps: float = 1e-4
     clip: float | None = None
     clip_high: float | None = None
@@ -48,6 +50,9 @@ class RLOO:
     def __post_init__(self) -> None:
         """Refuse a choice that does not exist."""
         check_single(self.single, "rloo")
+        if self.scale not in {"none", "group", "batch"}:
+            msg = f"rloo(scale={self.scale!r}): choose 'none', 'group' or 'batch'"
+            raise PluginError(msg)
 
     @hookimpl(wrapper=True)
     def shape_rewards(self) -> Generator[None, Batch, Batch]:
@@ -61,6 +66,9 @@ class RLOO:
         reward = only_scored(batch.reward, batch.rewards)
         advantages = torch.nan_to_num(reward - batch.groups.leave_one_out_mean(reward))
         advantages = with_singles(advantages, reward, batch.groups, self.single)
+        if self.scale != "none":
+            groups = batch.groups if self.scale == "group" else Groups(batch.prompt * 0)
+            advantages = advantages / (groups.std(reward) + self.eps)
         return standardize(advantages, eps=self.eps) if self.normalize else advantages
 
     @hookimpl

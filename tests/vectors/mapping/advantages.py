@@ -28,7 +28,7 @@ def of_group_scores(case: Case) -> None:
 @maps("grpo")
 def grpo(case: Case) -> Outcome:
     of_group_scores(case)
-    case.require(scale_rewards="group", std="group")
+    case.require(scale_rewards=("group", True), std="group")
     scale = "group" if case.params.get("normalize", True) else "none"
     return Run(stack("grpo", beta=0, scale=scale, eps=case.params.get("eps", 1e-6), single=single(case)))
 
@@ -36,7 +36,7 @@ def grpo(case: Case) -> Outcome:
 @maps("dr_grpo")
 def dr_grpo(case: Case) -> Outcome:
     of_group_scores(case)
-    case.require(scale_rewards="none", std=None, norm_adv_by_std=False, normalize=False)
+    case.require(scale_rewards=("none", False), std=None, norm_adv_by_std=False, normalize=False)
     case.params.get("eps")  # nothing is divided
     return Run(stack("dr-grpo", single=single(case)))
 
@@ -56,10 +56,13 @@ def grpo_loo(case: Case) -> Outcome:
 
 @maps("rloo")
 def rloo(case: Case) -> Outcome:
-    case.require(leave_one_out=True, scale_rewards="none", ddof=1, estimator="rloo", variant="vectorized")
+    case.require(
+        leave_one_out=True, scale_rewards=("none", "group", "batch"), ddof=1, estimator="rloo", variant="vectorized"
+    )  # fmt: skip
     beta, normalize = case.params.get("beta", 0.0), bool(case.params.get("normalize", False))
     eps = case.params.get("eps", 1e-4)
-    text = stack("rloo", beta=beta, normalize=normalize, eps=eps, single=single(case))
+    scale = case.params.get("scale_rewards", "none")
+    text = stack("rloo", beta=beta, normalize=normalize, scale=scale, eps=eps, single=single(case))
     return Run(text, probe="shaped_advantages" if beta else "advantages")
 
 

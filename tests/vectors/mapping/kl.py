@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from harness_papers.objectives.kl_in_reward import KLReward
 
 from harness.probe_inputs import plain_batch
@@ -15,13 +14,15 @@ from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
 CUT_ALL = {"NVIDIA-NeMo/RL", "inclusionAI/AReaL", "OpenRLHF/OpenRLHF"}
 CUT_K3 = {"verl-project/verl", "alibaba/ROLL", "modelscope/ms-swift"}
 LOW_VARIANCE = {"low_var_kl", "low_var"}
+SYNONYMS = {"kl": "k1", "mse": "k2"}  # verl's older names
 
 
 def kl_stack(case: Case, kind: str, beta: float = 1.0, **more: Any) -> str:
     """The `kl` plugin for an estimator as the case's source computes it."""
-    if case.repo in CUT_ALL or (kind.startswith("k3") and case.repo in CUT_K3) or kind in LOW_VARIANCE:
+    name, plus = kind.removesuffix("+"), "+" if kind.endswith("+") else ""
+    if case.repo in CUT_ALL or (name == "k3" and case.repo in CUT_K3) or name in LOW_VARIANCE:
         more = {"limit": case.params.get("output_clamp", 10.0), **more}
-    plain = "k3" if kind in LOW_VARIANCE else kind
+    plain = ("k3" if name in LOW_VARIANCE else name) + plus
     return stack("kl", beta=float(beta), kind=plain, **more)
 
 
@@ -29,6 +30,8 @@ def kl_stack(case: Case, kind: str, beta: float = 1.0, **more: Any) -> str:
 def kl(case: Case) -> Outcome:
     case.require(importance_ratio=(False, True), input_clamp=20.0)
     kind = str(case.params.get("estimator", case.method.removeprefix("kl_").replace("_plus", "+")))
+    name, plus = kind.removesuffix("+"), "+" if kind.endswith("+") else ""
+    kind = SYNONYMS.get(name, name) + plus
     if kind.removesuffix("+") not in {"k1", "k2", "k3", "abs", *LOW_VARIANCE}:
         return Unmapped(f"no KL estimator is called {kind!r} here")
     weight: dict[str, Any] = {}

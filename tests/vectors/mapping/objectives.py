@@ -156,8 +156,12 @@ def reinforce_pg(case: Case) -> Outcome:
 
 @maps("overlong_penalty")
 def overlong_penalty(case: Case) -> Outcome:
-    longest, buffer = case.params["max_length"], case.params["overlong_tokens"]
+    if "soft_punish_cache" in case.params:  # TRL's column, which stops at -1
+        longest, buffer, factor, floor = case.params["max_completion_len"], case.params["soft_punish_cache"], 1.0, -1.0
+    else:
+        longest, buffer, factor = (case.params[name] for name in ("max_length", "overlong_tokens", "factor"))
+        floor = None
     if not 0 < buffer <= longest:
         return Unmapped(f"a buffer of {buffer} of {longest} tokens")
-    text = stack("dapo", overlong=buffer / longest, overlong_weight=float(case.params["factor"]), overlong_floor=None)
-    return Run(text, {"max_tokens": longest}, probe="rewards", compare=("rewards",))
+    text = stack("dapo", overlong=buffer / longest, overlong_weight=float(factor), overlong_floor=floor)
+    return Run(text, {"max_tokens": longest})
