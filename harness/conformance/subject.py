@@ -79,9 +79,8 @@ def subjects(target: Target, *, seed: int = 0) -> list[Subject]:
     if not offered:
         names = {*known, *(entry.distribution for entry in known.values())}
         hint = nearest(text, names)
-        raise UsageError(
-            f"{text!r} is no method, file or distribution.{hint if 'mean' in hint else ''} `harness methods` lists all"
-        )
+        close = hint if "Did you" in hint else ""
+        raise UsageError(f"{text!r} is no method, file or distribution.{close} `harness methods` lists all")
     return [Subject(key, key, known, key, seed) for key, _ in offered]
 
 

@@ -21,10 +21,19 @@ CHECKS: dict[str, str] = {
     "metadata": "name, source, docstring, hooks, defaults, needs",
     "effect": "the method differs from its base in a hook that it declares",
     "reduction": "neutral parameters give the base",
+    "edges": "ties, groups of one, empty and truncated completions, missing rewards: finite, mask respected",
     "permutation": "another order of rows and groups permutes the result",
     "padding": "more padding changes nothing",
+    "micro-batches": "1, 2, 4 or all rows a pass give the same gradient",
+    "determinism": "two runs are equal, and no global random state is used",
     "mutation": "hooks leave their arguments alone",
     "graph": "no autograd graph is kept across steps",
+    "state": "save, load and go on is the same as going on, bit for bit",
+    "precision": "float32 agrees with float64",
+    "gradient": "the gradient is that of the loss, by finite differences",
+    "composition": "wrappers on top and another base below",
+    "loops": "no Python loop over rows or groups",
+    "scale": "time grows with the rows as that of a z-score",
 }
 
 

@@ -1,0 +1,172 @@
+"""Batches at the edge: every result is finite, and what the mask leaves out neither matters nor moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from harness.conformance.compare import require_equal
+from harness.conformance.probe_batch import rewarded, unit, with_holes, with_lengths
+from harness.conformance.task import tiny_trial
+from harness.errors import CheckFailed, HarnessError
+from harness.training.loop import step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.batch import Batch
+    from harness.conformance.bench import Bench
+    from harness.conformance.lab import Leaves, Outcome
+
+TOLERANCE = 1e-9
+NAN = float("nan")
+
+
+def check(bench: Bench) -> str:
+    """Each edge in turn, in float64 and in float32; the first fault names its edge."""
+    quiet = []
+    for name, change in EDGES.items():
+        try:
+            outcome = bench.lab.outcome(change)
+            _require_finite(outcome)
+            _require_masked(outcome)
+        except HarnessError as fault:
+            raise CheckFailed(f"{name}: {fault}") from fault
+        if not outcome.acts:
+            quiet.append(name)
+    _check_mask(bench)
+    _check_hopeless(bench)
+    return "finite, mask respected" + (f"; no gradient for {', '.join(quiet)}" if quiet else "")
+
+
+def _require_finite(outcome: Outcome) -> None:
+    for name, values in outcome.rows.items():
+        if not bool(values.isfinite().all()):
+            raise CheckFailed(f"{name} is not finite")
+
+
+def _require_masked(outcome: Outcome) -> None:
+    """No gradient reaches a token that the mask leaves out."""
+    if not outcome.rows:
+        return
+    out = outcome.rows["mask"] == 0
+    gradient = outcome.rows["gradient:logp"]
+    if bool((gradient[out] != 0).any()):
+        raise CheckFailed("a token that the mask leaves out has a gradient")
+
+
+def _check_mask(bench: Bench) -> None:
+    """Numbers at padded places are garbage: they change nothing."""
+    lab = bench.lab
+    lab.rewind()
+    batch = lab.prepare(lab.probe, _garbage)
+    if batch is None:
+        return
+    changed = lab.lose(lab.said(batch), lambda leaves: _garbage_leaves(leaves, _padding(batch)))
+    require_equal(bench.outcome, changed, TOLERANCE, "with other numbers at masked-out tokens")
+
+
+def _check_hopeless(bench: Bench) -> None:
+    """A real step in which every completion gets the same reward."""
+    subject = bench.subject
+    trial = tiny_trial(subject.stack, subject.catalogue, seed=bench.seed, hopeless=True)
+    try:
+        step(trial.context, trial.lag, 0)
+    except HarnessError as fault:
+        raise CheckFailed(f"a step in which every completion is wrong: {fault}") from fault
+
+
+# -- garbage where the mask is 0 -------------------------------------------------------------------------------------
+
+
+def _padding(batch: Batch) -> Tensor:
+    """[N, T] bool: after the end of every completion."""
+    return torch.arange(batch.tokens) >= batch.lengths[:, None]
+
+
+def _garbage(batch: Batch) -> Batch:
+    out = _padding(batch)
+    names = ("logp_sampler", "logp_old", "logp_ref", "entropy")
+    held = {name: x for name in names if (x := getattr(batch, name)) is not None}
+    return batch.replace(**{name: torch.where(out, x - 3.0, x) for name, x in held.items()})
+
+
+def _garbage_leaves(leaves: Leaves, out: Tensor) -> Leaves:
+    changed = dict(leaves)
+    for name in ("logp", "entropy"):
+        if name in leaves:
+            moved = torch.where(out, leaves[name].detach() - 2.0, leaves[name].detach())
+            changed[name] = moved.requires_grad_()
+    return changed
+
+
+# -- the edges -------------------------------------------------------------------------------------------------------
+
+
+def _equal(value: float) -> Callable[[Batch], Batch]:
+    def change(batch: Batch) -> Batch:
+        values = torch.full_like(batch.rewards[:, 0], value)
+        return rewarded(batch, values, values)
+
+    return change
+
+
+def _one_each(batch: Batch) -> Batch:
+    return batch[batch.groups.first]
+
+
+def _unequal(batch: Batch) -> Batch:
+    """Groups of 1, 2, 3, ... completions."""
+    place = batch.groups.rank(-batch.rollout.to(torch.float64) - batch.round * 100)
+    return batch[place <= batch.prompt]
+
+
+def _empty(batch: Batch) -> Batch:
+    """The first completion of the batch is empty, and so is a whole group."""
+    none = (torch.arange(len(batch)) == 0) | (batch.prompt == batch.prompt[-1])
+    return with_lengths(batch, torch.where(none, torch.zeros_like(batch.lengths), batch.lengths))
+
+
+def _all_empty(batch: Batch) -> Batch:
+    return with_lengths(batch, torch.zeros_like(batch.lengths))
+
+
+def _truncated(batch: Batch) -> Batch:
+    return batch.replace(truncated=torch.ones_like(batch.truncated))
+
+
+def _missing(batch: Batch) -> Batch:
+    """A reward that does not apply to some rows."""
+    quality = unit(batch, 1)
+    quality[::3] = NAN
+    return rewarded(batch, batch.correct.to(torch.float64), quality)
+
+
+def _none(batch: Batch) -> Batch:
+    """Rows to which no reward applies, and a group of such rows."""
+    blank = (torch.arange(len(batch)) % 4 == 1) | (batch.prompt == batch.prompt[0])
+    gone = torch.full_like(batch.rewards[:, 0], NAN)
+    rewards = torch.where(blank[:, None], gone[:, None], batch.rewards)
+    return batch.replace(rewards=rewards, correct=batch.correct & ~blank)
+
+
+def _one_row(batch: Batch) -> Batch:
+    return batch[:1]
+
+
+EDGES: dict[str, Callable[[Batch], Batch]] = {
+    "all rewards 0": _equal(0.0),
+    "all rewards 1": _equal(1.0),
+    "all rewards 0.3": _equal(0.3),
+    "groups of one": _one_each,
+    "unequal groups": _unequal,
+    "an empty completion and an empty group": _empty,
+    "empty completions only": _all_empty,
+    "all truncated": _truncated,
+    "a missing reward": _missing,
+    "no reward at all in some rows": _none,
+    "a mask with holes": with_holes,
+    "a single completion": _one_row,
+}
