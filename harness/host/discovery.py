@@ -79,7 +79,7 @@ def _whose(point: Point) -> tuple[str, str]:
 
 
 def _installed(point: Point, distribution: str, version: str, autoload: Autoload, cache: SourceCache) -> Entry:
-    module, _, attr = point.value.partition("[")[0].replace(" ", "").partition(":")
+    module, attr = (part.strip() for part in point.value.partition("[")[0].partition(":")[::2])
     fields = {
         "slug": point.name.lower(), "distribution": distribution, "version": version, "module": module, "attr": attr,
     }  # fmt: skip

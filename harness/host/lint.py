@@ -30,6 +30,11 @@ def implementations(cls: type) -> dict[str, str]:
 def check_class(cls: type) -> None:
     """Raise PluginError, naming class and method, if pluggy would silently ignore or misorder an implementation."""
     for owner in reversed(cls.__mro__[:-1]):
+        if "__eq__" in vars(owner):
+            raise PluginError(
+                f"{cls.__name__}: {owner.__name__} defines __eq__, as @dataclass does, but plugins are compared by "
+                "identity; leave it out, or write @dataclass(eq=False)"
+            )
         for name, value in vars(owner).items():
             _check_attribute(cls, name, value)
 
@@ -67,7 +72,10 @@ def _check_options(where: str, options: dict[str, Any]) -> None:
 
 def _check_signature(where: str, hook: str, function: Any) -> None:
     known = ARGUMENTS[hook]
-    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].kind not in _POSITIONAL or parameters[0].name in known:
+        raise PluginError(f"{where}: the first argument must be self, then what it needs of {', '.join(known)}")
+    for parameter in parameters[1:]:
         if parameter.kind not in _POSITIONAL:
             raise PluginError(
                 f"{where}: argument {parameter.name!r} must be positional; keyword-only arguments, *args and **kwargs "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import types
 import typing
 from collections.abc import Mapping
@@ -43,10 +44,20 @@ def without_defaults(cls: type, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hints(cls: type) -> dict[str, Any]:
+    """The types of the fields. A type that only a type checker imports is taken to be that of the field's default."""
     try:
         return typing.get_type_hints(cls)
-    except (NameError, TypeError):  # a type that only a type checker imports: nothing to check against
-        return {}
+    except (NameError, TypeError, AttributeError):
+        return {field.name: _hint(cls, field) for field in dataclasses.fields(cls)}
+
+
+def _hint(cls: type, field: dataclasses.Field[Any]) -> Any:
+    owner = next(parent for parent in cls.__mro__ if field.name in inspect.get_annotations(parent))
+    lone = type("_", (), {"__annotations__": {field.name: field.type}, "__module__": owner.__module__})
+    try:
+        return typing.get_type_hints(lone)[field.name]
+    except (NameError, TypeError, AttributeError):
+        return Any if field.default is None else type(field.default)
 
 
 def _convert(value: Any, hint: Any) -> tuple[bool, Any]:
@@ -63,10 +74,12 @@ def _convert(value: Any, hint: Any) -> tuple[bool, Any]:
         return fits, float(value) if fits else value
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool), value
-    if hint in (bool, str, dict, list):
+    if hint in (bool, str):
         return isinstance(value, hint), value
     if hint is tuple or origin is tuple:
         return _convert_tuple(value, arguments)
+    if hint in (dict, list) or origin in (dict, list):
+        return isinstance(value, origin or hint), value
     return True, value  # a type that literals cannot be checked against
 
 

@@ -16,6 +16,7 @@ __all__ = ["PluginSpec", "parse_stack", "spell_stack", "spell_value", "split_met
 _PLUGIN = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][\w.-]*)(?:@(?P<distribution>[\w.-]+))?\s*(?P<params>\(.*\))?\s*", re.DOTALL
 )
+_CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None", "inf": "1e999"}
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\""
 
 
@@ -83,7 +84,8 @@ def _params(arguments: str, part: str) -> dict[str, Any]:
         raise UsageError(
             f"cannot read the parameters of {part!r}: {error.args[0]}; values are Python literals"
         ) from None
-    if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
+    named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)  # one pair of parentheses, not two
+    if not isinstance(call, ast.Call) or not named or call.args or any(word.arg is None for word in call.keywords):
         raise UsageError(f"cannot read the parameters of {part!r}; each is written name=value")
     params: dict[str, Any] = {}
     for keyword in call.keywords:
@@ -93,17 +95,27 @@ def _params(arguments: str, part: str) -> dict[str, Any]:
             params[str(keyword.arg)] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError):
             value = ast.unparse(keyword.value)
-            hint = f"; a string needs quotes: {keyword.arg}='{value}'" if isinstance(keyword.value, ast.Name) else ""
-            raise UsageError(f"{keyword.arg}={value} in {part!r} is not a Python literal{hint}") from None
+            raise UsageError(
+                f"{keyword.arg}={value} in {part!r} is not a Python literal{_hint(keyword, value)}"
+            ) from None
     return params
+
+
+def _hint(keyword: ast.keyword, value: str) -> str:
+    """What the author of a bare word may have meant."""
+    if not isinstance(keyword.value, ast.Name):
+        return ""
+    python = _CONSTANTS.get(value.lower())
+    return f"; write {keyword.arg}={python}" if python else f"; a string needs quotes: {keyword.arg}='{value}'"
 
 
 def _split(text: str, separator: str) -> Iterator[str]:
     """Parts of the text between separators that stand outside brackets and quotes."""
-    depth, start, quote = 0, 0, ""
+    depth, start, quote, escaped = 0, 0, "", False
     for position, character in enumerate(text):
         if quote:
-            quote = "" if character == quote and text[position - 1] != "\\" else quote
+            quote = "" if character == quote and not escaped else quote
+            escaped = character == "\\" and not escaped
         elif character in _QUOTES:
             quote = character
         elif character in _OPENING:

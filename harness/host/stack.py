@@ -159,7 +159,7 @@ def _seat(spec: PluginSpec, catalogue: Catalogue, own: str | None) -> Seat:
     try:
         needs_of(plugin)
     except Exception as error:
-        whose = f"method {canonical} of {entry.origin}: its needs cannot be read"
+        whose = f"method '{canonical}' of {entry.origin}: its needs cannot be read"
         raise UnusablePlugin(f"{whose}: {told(error)}") from error
     return Seat(entry.slug, canonical, entry, plugin, _digest(cls), given=True)
 

@@ -4,6 +4,9 @@ import pluggy
 import pytest
 
 from harness import PluginError, hookimpl, method
+from harness.host import Catalogue
+from tests.batches import make_batch
+from tests.host.plugins import caller
 
 
 def refused(match):
@@ -145,6 +148,54 @@ def test_a_plain_implementation_that_yields_is_refused():
             @hookimpl
             def keep(self, batch):
                 return (yield)
+
+
+def test_a_forgotten_self_is_refused():
+    for function in (lambda batch: batch.kept, lambda: None, lambda *rest: rest):
+        with refused(r"Bad\.keep: the first argument must be self, then what it needs of batch, state"):
+            method(type("Bad", (), {"keep": hookimpl(function)}))
+
+
+def test_plugins_that_compare_by_value_are_refused():
+    import dataclasses
+
+    def keep(self, batch):
+        return batch.kept
+
+    with refused(r"Bad: Bad defines __eq__, as @dataclass does, but plugins are compared by identity"):
+        method(dataclasses.dataclass(type("Bad", (), {"keep": hookimpl(keep), "__annotations__": {}})))
+
+    @dataclasses.dataclass
+    class Common:
+        beta: float = 0.5
+
+    with refused(r"Child: Common defines __eq__.*write @dataclass\(eq=False\)"):
+        method(type("Child", (Common,), {"keep": hookimpl(keep)}))
+    fine = method(type("Fine", (dataclasses.dataclass(eq=False)(type("Plain", (), {})),), {"keep": hookimpl(keep)}))
+    assert fine() != fine()
+
+
+def test_a_class_that_is_refused_is_no_method():
+    cls = type("Bad", (), {"keep": lambda self, batch: batch.kept})
+    with refused("not decorated"):
+        method(cls)
+    assert not hasattr(cls, "info")
+
+
+def test_only_a_decorated_class_goes_into_a_catalogue():
+    for thing in (type("Bare", (), {}), 3):
+        with refused(r"is no class decorated with @method"):
+            Catalogue([]).with_class(thing)
+
+
+def test_properties_of_a_plugin_are_never_looked_at():
+    """pluggy evaluates every attribute of what it registers; a plugin's own are none of its business."""
+
+    def lost(self):
+        raise RuntimeError("looked at")
+
+    cls = method(type("Shy", (), {"secret": property(lost), "keep": hookimpl(lambda self, batch: batch.correct)}))
+    assert caller(cls).keep(batch=make_batch()).any()
 
 
 def test_async_and_static_implementations_are_refused():

@@ -32,6 +32,22 @@ def test_whole_floats_are_spelled_as_integers(value, text):
     assert spell_value(value) == text
 
 
+def test_spaces_and_line_breaks_say_nothing():
+    spread = " dapo ( clip_high = 0.3 ,\n overlong=0 )\n + f-grpo( gamma = 2 ) "
+    assert parse_stack(spread) == parse_stack("dapo(clip_high=0.3, overlong=0)+f-grpo(gamma=2)")
+
+
+def test_names_are_in_lower_case():
+    assert parse_stack("DAPO+F-GRPO") == parse_stack("dapo+f-grpo")
+
+
+@pytest.mark.parametrize("value", ["a'b", 'say "x"', "back\\", "\\'", "(", "a,b+c", "two\nlines", ""])
+def test_any_string_survives_spelling_splitting_and_reading(value):
+    text = str(PluginSpec("x", {"kind": value, "next": (1, "a,b)")}))
+    assert split_methods(f"{text}, y+{text}") == [text, f"y+{text}"]
+    assert parse_stack(f"{text}+y") == (PluginSpec("x", {"kind": value, "next": (1, "a,b)")}), PluginSpec("y"))
+
+
 def test_commas_and_plus_signs_inside_brackets_or_quotes_do_not_split():
     assert split_methods("grpo(beta=0), dapo+f-grpo(a=(1, 2), b='x,y+z') ,") == [
         "grpo(beta=0)",
@@ -52,6 +68,13 @@ def test_commas_and_plus_signs_inside_brackets_or_quotes_do_not_split():
         ("dapo(**{})", "each is written name=value"),
         ("dapo(a=1, a=2)", "repeated"),
         ("dapo(kind=k3)", "a string needs quotes: kind='k3'"),
+        ("dapo(on=true)", "is not a Python literal; write on=True"),
+        ("dapo(top=inf)", "write top=1e999"),
+        ("dapo(a=1)(b=2)", "each is written name=value"),
+        ("dapo(a=1).b(c=2)", "each is written name=value"),
+        ("dapo(a=1", "unbalanced"),
+        ("dapo(a='x)", "unbalanced"),
+        ("dapo(a={[1]: 2})", "is not a Python literal"),
         ("dapo(a=1+1)", "is not a Python literal"),
         ("dapo(a=__import__('os'))", "is not a Python literal"),
     ],

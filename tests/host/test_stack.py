@@ -171,6 +171,9 @@ def test_needs_are_the_union_over_the_stack():
         ("alpha(window=(1, 2, 3))", "expected tuple"),
         ("alpha(window=(1, 'x'))", "expected tuple"),
         ("alpha(cap='x')", r"expected float \| None"),
+        ("alpha(cap=(1,))", r"expected float \| None \(default None\), got tuple"),
+        ("alpha(window=3)", r"alpha\(window=3\): expected tuple\[int, int\] \(default \(1, 2\)\), got int"),
+        ("root(beta='0.1')", r"root\(beta='0.1'\): expected float \(default 0.04\), got str"),
         ("root(beta=None)", "expected float"),
         ("root(beta=True)", "expected float"),
     ],
@@ -178,6 +181,38 @@ def test_needs_are_the_union_over_the_stack():
 def test_parameters_are_typed(text, match):
     with pytest.raises(UsageError, match=match):
         stack(text, *ALL)
+
+
+def test_equal_numbers_are_one_name():
+    names = {stack(f"root(beta={value})", *ALL).canonical for value in ("1e-4", "0.0001", "1.0e-4", "0.00010")}
+    assert names == {"root(beta=0.0001)"}
+    assert stack("root(beta=4e-2)", *ALL).canonical == "root"
+    assert {stack(f"root(beta={value})", *ALL).canonical for value in ("-0.0", "0", "0.0")} == {"root(beta=0)"}
+
+
+def test_a_type_that_only_a_type_checker_knows_is_that_of_the_default():
+    @method
+    class Lazy:
+        kind: OnlyForTypeCheckers = "a"  # noqa: F821
+        count: int = 3
+        rest: AlsoUnknown = None  # noqa: F821
+
+    for text, match in (("lazy(kind=3)", "expected str"), ("lazy(count='x')", "expected int")):
+        with pytest.raises(UsageError, match=match):
+            stack(text, Lazy)
+    assert stack("lazy(rest=3, kind='b')", Lazy).canonical == "lazy(kind='b', rest=3)"
+
+
+def test_lists_and_dicts_are_told_from_other_values():
+    @method
+    class Holder:
+        names: list[str] | None = None
+        table: dict[str, float] | None = None
+
+    assert stack("holder(names=['a'], table={'a': 1.0})", Holder).canonical == "holder(names=['a'], table={'a': 1})"
+    for text in ("holder(names='a')", "holder(table=['a'])"):
+        with pytest.raises(UsageError, match=r"expected (list|dict)\["):
+            stack(text, Holder)
 
 
 def test_accepted_values_have_the_type_of_the_field():
