@@ -23,6 +23,7 @@ from harness.training.config import (
     SamplingConfig,
     Section,
     TaskShare,
+    VerifierConfig,
 )
 
 __all__ = ["RULES", "Suite", "parse_amount", "parse_bytes", "parse_seeds"]
@@ -43,6 +44,7 @@ class Suite(Section):
     reward_weights: dict[str, float] = Field(default_factory=dict, description="Override the tasks' own weights.")
     sampling: SamplingConfig = SamplingConfig()
     sampler: SamplerConfig = SamplerConfig()
+    verifier: VerifierConfig = VerifierConfig()
     learner: LearnerConfig = LearnerConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     budget: BudgetConfig

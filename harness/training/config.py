@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = [
     "BudgetConfig", "EvaluationConfig", "LearnerConfig", "Limits", "OptimizerConfig", "PolicyConfig", "SamplerConfig",
-    "SamplingConfig", "TaskShare", "TrialConfig",
+    "SamplingConfig", "TaskShare", "TrialConfig", "VerifierConfig",
 ]  # fmt: skip
 
 
@@ -50,6 +50,12 @@ class SamplerConfig(Section):
     """Which weights sample: `lag` steps older than the learner's."""
 
     lag: int = Field(0, ge=0)
+
+
+class VerifierConfig(Section):
+    """How reliable the verdicts are that methods train on: `flip` is the share that is wrong. Evaluation is exact."""
+
+    flip: float = Field(0.0, ge=0, lt=1)
 
 
 class LearnerConfig(Section):
@@ -130,6 +136,7 @@ class TrialConfig(Section):
     reward_weights: dict[str, float] = Field(default_factory=dict)  # overrides the tasks' own
     sampling: SamplingConfig = SamplingConfig()
     sampler: SamplerConfig = SamplerConfig()
+    verifier: VerifierConfig = VerifierConfig()
     learner: LearnerConfig = LearnerConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     budget: BudgetConfig

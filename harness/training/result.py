@@ -49,5 +49,7 @@ def trial_key(config: TrialConfig, stack: Mapping[str, Any], digests: Mapping[st
     initial weights. Limits and checkpoint intervals change no number and are left out.
     """
     settings = config.model_dump(mode="json", exclude={"limits", "checkpoint_seconds", "plugins"})
+    if not config.verifier.flip:
+        del settings["verifier"]  # younger than the first results: where it does nothing, their keys stay
     parts = {"config": settings, "stack": stack, "digests": dict(digests), "semantics": TRAINING_SEMANTICS}
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]

@@ -20,6 +20,7 @@ from harness.training.meter import MeteredPolicy, MeteredSampler
 from harness.training.result import trial_key
 from harness.training.run import Run
 from harness.training.state import State, seeded
+from harness.training.verifier import ErringVerifier
 
 if TYPE_CHECKING:
     from harness.host import Catalogue
@@ -67,6 +68,8 @@ def make(
     metered.micro_batch = config.learner.micro_batch
     metered.needs = stack.needs
     state = State(config, task.pool, task, metered)
+    if config.verifier.flip:
+        task = state.task = ErringVerifier(task, config.verifier.flip, state)
     hooks = stack.caller(state)
     state.hooks = hooks
     lag = Lag(policy, config.sampler.lag)
