@@ -217,3 +217,44 @@ def test_shapes_that_disagree_are_named():
 def test_plugins_of_a_probe_are_fresh():
     first, second = build_stack("sample", catalogue(Sample)), build_stack("sample", catalogue(Sample))
     assert first.plugins[0][1] is not second.plugins[0][1]
+
+
+def test_an_objective_is_the_policy_loss_and_all_regularizers():
+    fields = {"logp": LOGP, "logp_old": OLD, "mask": MASK, "logp_ref": OLD}
+    total, gradient = probe.objective(Sample, advantages=[1.0, -1.0], **fields)
+    penalty, slope = probe.regularizer(Sample, **fields)
+    from_loss = (probe.weights(Sample, MASK) * probe.token_loss(Sample, advantages=[1.0, -1.0], **fields)[0]).sum()
+    assert total == pytest.approx(from_loss + penalty)
+    plain, plain_gradient = probe.objective(Sample, advantages=[1.0, -1.0], params={"beta": 0.0}, **fields)
+    assert plain == pytest.approx(from_loss)
+    assert gradient == pytest.approx(plain_gradient + slope)
+
+
+def test_an_objective_without_advantages_estimates_them():
+    fields = {"logp": LOGP, "logp_old": OLD, "mask": MASK, "logp_ref": OLD, "params": {"beta": 0.0}}
+    given = {"rewards": [1.0, 0.0], "group": [0, 0]}
+    assert probe.objective(Sample, **given, **fields)[0] == pytest.approx(probe.loss(Sample, **given, **fields)[0])
+
+
+def test_token_penalties_are_the_terms_before_any_weight():
+    terms, gradient = probe.token_penalty(Sample, logp=LOGP, mask=MASK, logp_ref=OLD)
+    distance = np.where(np.asarray(MASK) > 0, np.asarray(LOGP) - np.asarray(OLD), 0)
+    assert terms == pytest.approx(0.5 * distance**2)
+    assert gradient == pytest.approx(distance)
+
+
+def test_what_is_trained_on():
+    kept = probe.train_on(PerToken, rewards=[1.0, 0.0], group=[0, 0], mask=MASK)
+    assert kept.dtype == bool
+    assert (kept == (np.asarray(MASK) > 0) * np.array([[True], [False]])).all()
+
+
+def test_totals_and_advantages_after_shaping():
+    fields = {"mask": MASK, "group": [0, 0]}
+    total, per_token = probe.total_reward(Sample, [1.0, 0.0], **fields)
+    columns = probe.rewards(Sample, [1.0, 0.0], **fields)
+    lengths = np.asarray(MASK).sum(-1)
+    assert total == pytest.approx(columns["0"] + 0.5 * lengths + 0.1 * columns["brevity"])
+    assert per_token.sum(-1) == pytest.approx(total)
+    assert probe.advantages(Sample, [1.0, 0.0], shaped=True, **fields) == pytest.approx(total - total.mean())
+    assert probe.advantages(Sample, [1.0, 0.0], **fields) == pytest.approx([0.5, -0.5])
