@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2506.05256", base="grpo(beta=0)", scope="group", neutral={"beta": 0.0})
+@method(
+    paper="2506.05256",
+    base="grpo(beta=0)",
+    scope="group",
+    neutral={"beta": 0.0},
+    exempt={"precision": "1e-7 a token beside a reward of 1 is at the edge of float32, as published"},
+)
 class ALP:
     """Tokens are charged in proportion to how often the policy already solves the prompt.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
@@ -42,23 +42,42 @@ class HAPO:
         self.history: dict[str, tuple[float, int]] = {}  # length, and of how many
 
     @hookimpl(wrapper=True)
+    def generate(self) -> Generator[None, Any, Any]:
+        """Every completion's record to beat, NaN where there is none: all of a step see the same history."""
+        rollouts = yield
+        known = [self.history.get(request.key, (math.nan, 0))[0] for request in rollouts.requests]
+        record = rollouts.logp.new_tensor(known)[rollouts.index]
+        return rollouts.replace(extras={**rollouts.extras, "record": record})
+
+    @hookimpl(wrapper=True)
     def shape_rewards(self) -> Generator[None, Batch, Batch]:
-        """The bonus as a column; then the record."""
+        """The bonus as a column."""
         batch = yield
-        if not self.weight:
+        if not self.weight or "record" not in batch.extras:
             return batch
-        prompts = Groups(batch.prompt)
-        keys = [batch.prompts[row].key for row in prompts.first.tolist()]
-        known = [self.history.get(key, (math.nan, 0))[0] for key in keys]
-        lengths = batch.lengths.to(batch.rewards.dtype)
-        bonus = self._bonus(lengths / lengths.new_tensor(known)[prompts.index], batch.correct)
-        self._remember(keys, prompts, lengths, batch.correct)
-        return batch.add_reward("history", bonus.nan_to_num(), self.weight)
+        ratio = batch.lengths.to(batch.rewards.dtype) / batch.extras["record"].clamp_min(1)
+        return batch.add_reward("history", self._bonus(ratio, batch.correct).nan_to_num(), self.weight)
 
     @hookimpl
-    def end_step(self) -> Mapping[str, float]:
-        """How many prompts have a record."""
+    def end_step(self, state: Any) -> Mapping[str, float]:
+        """Take the step's correct lengths into the history, those of dropped rows too."""
+        sampled: Batch = state.gathered
+        prompts = Groups(sampled.prompt)
+        keys = [sampled.prompts[row].key for row in prompts.first.tolist()]
+        lengths, correct = sampled.lengths.to(sampled.rewards.dtype), sampled.correct
+        count = prompts.count(correct, expand=False).tolist()
+        least = prompts.min(lengths, correct, expand=False).tolist()
+        total = prompts.sum(lengths, correct, expand=False).tolist()
+        for key, new, shortest, added in zip(keys, count, least, total, strict=True):
+            if new:
+                self._remember(key, new, shortest, added)
         return {"prompts_solved": float(len(self.history))}
+
+    def _remember(self, key: str, new: int, shortest: float, added: float) -> None:
+        """The prompt has `new` more correct completions, of `added` tokens in all."""
+        old, before = self.history.get(key, (0.0, 0))
+        least = min(old, shortest) if before else shortest
+        self.history[key] = (least if self.mode == "min" else (added + old * before) / (before + new), before + new)
 
     def _bonus(self, ratio: Tensor, correct: Tensor) -> Tensor:
         """[N] from the length over the record; NaN without one."""
@@ -68,15 +87,3 @@ class HAPO:
         excess = (SLACK - ratio).clamp_max(0)
         right = torch.where(ratio < 1, 1 - ratio, excess.clamp_min(WORST))
         return torch.where(correct, right, excess.clamp_min(-1))
-
-    def _remember(self, keys: list[str], prompts: Groups, lengths: Tensor, correct: Tensor) -> None:
-        """Take this step's correct lengths into the history."""
-        count = prompts.count(correct, expand=False).tolist()
-        least = prompts.min(lengths, correct, expand=False).tolist()
-        total = prompts.sum(lengths, correct, expand=False).tolist()
-        for key, new, shortest, added in zip(keys, count, least, total, strict=True):
-            if not new:
-                continue
-            old, before = self.history.get(key, (math.inf, 0))
-            mean = (added + (old * before if before else 0)) / (before + new)
-            self.history[key] = (min(old, shortest) if self.mode == "min" else mean, before + new)

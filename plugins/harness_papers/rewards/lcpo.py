@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 class LCPO:
     """The prompt states a token budget, drawn anew each time, and the reward pays for keeping to it.
 
-    exact: R_i = c_i - alpha |n - T_i|, for wrong answers too;  max: R_i = c_i clip(alpha (n - T_i) + delta, 0, 1);
+    mode exact: R_i = c_i - alpha |n - T_i|, for wrong answers too;
+    max: R_i = c_i clip(alpha (n - T_i) + delta, 0, 1);
     max_added: R_i = c_i + (clip(alpha (n - T_i), -1, 1) + 1) / 2 (the released code, wrong answers too).
     c is the task's verdict; the task's other columns take no part.
 
@@ -52,6 +54,14 @@ class LCPO:
         return [self._ask(request, n, state) for request, n in zip(requests, drawn, strict=True)]
 
     @hookimpl(wrapper=True)
+    def generate(self) -> Generator[None, Any, Any]:
+        """The budget of every completion, NaN for a prompt that was given none."""
+        rollouts = yield
+        asked = [float(self.budgets.get(request.key, math.nan)) for request in rollouts.requests]
+        budget = rollouts.logp.new_tensor(asked)[rollouts.index]
+        return rollouts.replace(extras={**rollouts.extras, "budget": budget})
+
+    @hookimpl(wrapper=True)
     def shape_rewards(self) -> Generator[None, Batch, Batch]:
         """Correctness and distance from the budget, in place of the task's columns."""
         batch = yield
@@ -68,13 +78,10 @@ class LCPO:
         return dataclasses.replace(request, prompt_ids=state.request(request.key, text=text).prompt_ids)
 
     def _left(self, batch: Batch) -> Tensor:
-        """[N] budget minus length; 0 for a prompt that was given none."""
+        """[N] budget minus length; 0 for a row that was given none."""
         lengths = batch.lengths.to(batch.rewards.dtype)
-        if "budget" in batch.extras:
-            return batch.extras["budget"].to(lengths) - lengths
-        budgets = [self.budgets.get(record.key) for record in batch.prompts]
-        known = torch.tensor([n is not None for n in budgets], device=lengths.device)
-        return torch.where(known, lengths.new_tensor([n or 0 for n in budgets]) - lengths, torch.zeros_like(lengths))
+        budgets = batch.extras.get("budget", batch.lengths).to(lengths)
+        return torch.where(budgets.isnan(), torch.zeros_like(lengths), budgets - lengths)
 
     @hookimpl
     def end_step(self) -> dict[str, float]:
