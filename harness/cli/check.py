@@ -15,10 +15,11 @@ def register(app: typer.Typer) -> None:
     app.command("check")(check)
 
 
-def check(
+def check(  # noqa: PLR0917 - each is an option of the command line
     target: Annotated[str, typer.Argument(help="A method or stack, a .py file with methods, or a distribution.")],
     only: Annotated[list[str] | None, typer.Option(help="One check; may be repeated.")] = None,
     vectors: Annotated[Path | None, typer.Option(help="Reference vectors, JSON Lines, plain or gzipped.")] = None,
+    plugin: Annotated[list[Path] | None, typer.Option(help="A file whose methods a stack may name.")] = None,
     seed: Annotated[int, typer.Option(help="Another policy, another probe.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -31,7 +32,7 @@ def check(
     from harness.conformance.subject import subjects
     from harness.runtime import single_threaded
 
-    names, found = selected(only or ()), subjects(target, seed=seed)
+    names, found = selected(only or ()), subjects(target, seed=seed, plugins=plugin or ())
     single_threaded()
     reports = []
     for number, report in enumerate(check_all(found, [] if only is None else names, vectors), 1):

@@ -107,8 +107,8 @@ def _files_of(directory: Path) -> list[Path]:
     from harness.host import discover
 
     file = directory / "suite.yaml"
-    files = [Path(name) for name in (yaml12.load(file)[0].get("plugins") if file.is_file() else None) or ()]
     try:
+        files = [Path(name) for name in (yaml12.load(file)[0].get("plugins") if file.is_file() else None) or ()]
         discover(files)
     except HarnessError:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,10 @@ class Subject:
         return spell_stack([*others, PluginSpec(last.name, {**last.params, **params}, last.distribution)])
 
 
-def subjects(target: Target, *, seed: int = 0) -> list[Subject]:
+def subjects(target: Target, *, seed: int = 0, plugins: Sequence[str | Path] = ()) -> list[Subject]:
     """What a method or stack, a .py file, a class or the name of an installed distribution stands for.
 
-    Raises UsageError for what is none of these.
+    plugins: files whose methods a stack may name as well. Raises UsageError for what is none of these.
     """
     if isinstance(target, type):
         if "info" not in vars(target):
@@ -68,10 +68,10 @@ def subjects(target: Target, *, seed: int = 0) -> list[Subject]:
         return [Subject(slug, slug, _known().with_class(target), target.__qualname__, seed)]
     text = str(target)
     if text.endswith(".py"):
-        catalogue = _with_references(discover([text]))
-        own = [(key, entry) for key, entry in catalogue.items() if entry.from_file]
+        catalogue = _with_references(discover([text, *plugins]))
+        own = [(key, entry) for key, entry in catalogue.items() if entry.path == Path(text).resolve()]
         return [Subject(entry.slug, _named(entry.slug, catalogue, key), catalogue, text, seed) for key, entry in own]
-    known = _known()
+    known = _with_references(discover(plugins)) if plugins else _known()
     parts = parse_stack(text)
     if any(part.name in known or known.clashes(part.name) for part in parts):
         return [Subject(text, text, known, f"'{text}'" if any(c in text for c in "( '+") else text, seed)]

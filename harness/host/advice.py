@@ -9,10 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from harness.host.inert import inert_parts
-from harness.host.normalising import double_normalisation
 from harness.host.regime import Regime
-from harness.host.remark import Remark
+from harness.host.remark import MEASURED, Remark
 
 if TYPE_CHECKING:
     from harness.host.stack import Stack
@@ -22,11 +20,13 @@ __all__ = ["Remark", "remarks"]
 
 def remarks(stack: Stack, regime: Regime | None = None) -> list[Remark]:
     """What the stack's author may not have meant; regime: None for one on-policy update a batch."""
-    from harness.host.bench import MEASURED, Bench
-
     empty = [seat.label for seat in stack.seats if not seat.info.hooks]
     found = [Remark("inert", "", (label,), f"{label!r} implements no hook") for label in empty]
     if any(hook in MEASURED for seat in stack.seats for hook in seat.info.hooks):
+        from harness.host.bench import Bench  # torch is imported for what is measured only
+        from harness.host.inert import inert_parts
+        from harness.host.normalising import double_normalisation
+
         bench = Bench(stack.seats)
         found += double_normalisation(bench) + inert_parts(bench, regime or Regime())
         for (label, hook), reason in bench.failures.items():

@@ -23,12 +23,7 @@ from harness.host.stack import Seat
 if TYPE_CHECKING:
     from harness.host.caller import HookCaller
 
-__all__ = ["MEASURED", "Bench", "alike", "make_batch"]
-
-MEASURED = (
-    "group_by", "keep", "shape_rewards", "estimate_advantages", "train_on", "aggregate", "policy_loss", "loss",
-    "regularize",
-)  # fmt: skip
+__all__ = ["GIVEN", "Bench", "Values", "alike", "make_batch"]
 
 GROUPS, SIZE, TOKENS = 5, 6, 6
 

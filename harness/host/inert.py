@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from harness.batch import Batch
-from harness.host.bench import MEASURED, Bench, alike, make_batch
+from harness.host.bench import Bench, alike, make_batch
 from harness.host.hidden import EXEMPT
 from harness.host.plugin import needs_of
 from harness.host.regime import ALL_REGIMES, Regime
-from harness.host.remark import Remark
+from harness.host.remark import MEASURED, Remark
 from harness.host.stack import Seat
 
 __all__ = ["inert_parts"]

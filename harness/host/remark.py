@@ -1,10 +1,15 @@
-"""`Remark`: one thing about a stack that its author may not have meant."""
+"""`Remark`: one thing about a stack that its author may not have meant, and the hooks that remarks are made of."""
 
 from __future__ import annotations
 
 import dataclasses
 
-__all__ = ["Remark"]
+__all__ = ["MEASURED", "Remark"]
+
+MEASURED = (
+    "group_by", "keep", "shape_rewards", "estimate_advantages", "train_on", "aggregate", "policy_loss", "loss",
+    "regularize",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

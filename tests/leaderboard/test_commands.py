@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -102,3 +103,39 @@ def test_nothing_heavy_is_imported():
         "assert 'torch' not in sys.modules and 'mlflow' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+PLUGIN = """
+from harness import hookimpl, method
+
+
+@method
+class MyIdea:
+    beta: float = 0.5
+    alpha: float = 1.0
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        return self.beta * batch.reward
+"""
+
+
+def test_methods_of_files_are_named_in_any_spelling(tmp_path):
+    """By --plugin; and without it, as long as the file that the runs were made with is there."""
+    stack, file, runs = "my-idea(alpha=2, beta=0.25)", tmp_path / "my_idea.py", tmp_path / "runs"
+    file.write_text(PLUGIN)
+    for seed in range(2):
+        write_trial(runs / "tiny", GRPO, seed, [0.25, 0.4 + seed / 100])
+        write_trial(runs / "tiny", stack, seed, [0.25, 0.41])
+    write_suite(runs / "tiny", [GRPO, stack], 2)
+    spelled = "my-idea(beta=0.250, alpha=2.0)"
+    with pytest.raises(HarnessError, match="my-idea"):
+        call("compare", spelled, GRPO, "tiny", "--out", runs)
+    assert "nothing is claimed" in call("compare", spelled, GRPO, "tiny", "--out", runs, "--plugin", file).stdout
+    options = ("--out", runs, "--plugin", file, "--format", "csv")
+    assert stack in call("leaderboard", "tiny", "--baseline", spelled, *options).stdout
+    suite = runs / "tiny" / "suite.yaml"
+    suite.write_text(json.dumps(json.loads(suite.read_text()) | {"plugins": [str(file)]}))
+    assert "nothing is claimed" in call("compare", spelled, GRPO, "tiny", "--out", runs).stdout
+    file.unlink()
+    assert "nothing is claimed" in call("compare", stack, GRPO, "tiny", "--out", runs).stdout
