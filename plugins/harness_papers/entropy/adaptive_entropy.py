@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from harness import hookimpl, method
@@ -24,7 +25,8 @@ class AdaptiveEntropy:
 
     when: "now" switches by the entropy of the batch being trained on, as published; "next" by that of the step before,
     with the coefficient it has just moved (TRL).
-    State: the coefficient and the last entropy.
+    State: the coefficient, and with "next" whether the last entropy was low. What a step uses travels with its rows, as
+    the extra `entropy_coef`.
     Edge cases: the first step has no bonus; no token leaves the coefficient alone.
     Source: arXiv 2505.22312 (Skywork-OR1); TRL. Confidence: code.
     """
@@ -45,30 +47,31 @@ class AdaptiveEntropy:
         self.coef = self.least
         self.low = False
 
-    @hookimpl(wrapper=True)
-    def annotate(self, batch: Batch) -> Generator[None, list[Mapping[str, Tensor]], Any]:
-        """Look at the entropy of the step."""
-        found = yield
-        if self.when == "now" and batch.entropy is not None:
-            self.low = self._below(batch)
-        return found
+    @hookimpl
+    def annotate(self, batch: Batch) -> Mapping[str, Tensor]:
+        """[N] the coefficient of the step."""
+        low = self._below(batch, self.low) if self.when == "now" else self.low
+        return {"entropy_coef": torch.full_like(batch.mask[:, :1].sum(-1), self.coef if low else 0.0)}
 
     @hookimpl
     def regularize(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """Minus the entropy while it is low."""
+        coef = batch.extras.get("entropy_coef")
         entropy = mean_entropy(token_entropy("adaptive-entropy", output), batch.mask)
-        return -(self.coef if self.low else 0.0) * entropy
+        return -entropy * (0.0 if coef is None or not len(coef) else coef[0])
 
     @hookimpl
     def end_step(self, batch: Batch) -> Mapping[str, float]:
         """Move the coefficient."""
-        used = self.coef if self.low else 0.0
+        used = batch.extras.get("entropy_coef")
         if batch.entropy is not None and bool((batch.mask > 0).any()):
-            self.low = self._below(batch)
+            self.low = self._below(batch, self.low)
             moved = self.coef + (self.delta if self.low else -self.delta)
             self.coef = min(max(moved, self.least), self.most)
-        return {"entropy_coef": used}
+        return {"entropy_coef": 0.0 if used is None or not len(used) else float(used[0])}
 
-    def _below(self, batch: Batch) -> bool:
-        assert batch.entropy is not None
-        return bool((batch.mask > 0).any()) and float(mean_entropy(batch.entropy, batch.mask)) <= self.target
+    def _below(self, batch: Batch, otherwise: bool) -> bool:
+        """Whether the mean entropy is at most the target."""
+        if batch.entropy is None or not bool((batch.mask > 0).any()):
+            return otherwise
+        return float(mean_entropy(batch.entropy, batch.mask)) <= self.target

@@ -73,12 +73,14 @@ class AEPOArbitrary:
         return torch.cat([keys, self._tempered(batch, state).long()[:, None]], 1)
 
     @hookimpl(wrapper=True)
-    def augment(self, batch: Batch, state: Any) -> Generator[None, Batch, Batch]:  # noqa: ARG002
+    def augment(self, state: Any) -> Generator[None, Batch, Batch]:
         """Mark tempered rows; from here on their log-probabilities are at the ordinary temperature."""
         grown = yield
         tempered = self._tempered(grown, state)
-        ordinary = torch.where(tempered, grown.temperature / self.factor, grown.temperature)
-        return grown.with_extras(tempered=tempered).replace(temperature=ordinary)
+        ordinary = torch.full_like(grown.temperature, state.temperature)
+        return grown.with_extras(tempered=tempered).replace(
+            temperature=torch.where(tempered, ordinary, grown.temperature)
+        )
 
     @hookimpl(wrapper=True)
     def estimate_advantages(self, batch: Batch) -> Generator[None, Tensor, Tensor]:

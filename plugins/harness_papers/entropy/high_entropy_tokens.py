@@ -28,7 +28,7 @@ class HighEntropyTokens:
 
     share: 0.2 in the paper, which builds on DAPO. denominator: "all" divides by what the loss divides by (the paper,
     TRL); "kept" by the weight of what is left. KL and entropy terms are of all tokens. The quantile is linear between
-    neighbours and taken in float32, as in TRL.
+    neighbours.
     Edge cases: share = 1 changes nothing; equal entropies keep every token.
     Source: arXiv 2506.01939; TRL (top_entropy_quantile). Confidence: code.
     """
@@ -48,7 +48,7 @@ class HighEntropyTokens:
         counted = batch.mask > 0
         if self.share >= 1 or not counted.any():
             return losses
-        kept = entropy >= torch.quantile(entropy[counted].float(), 1 - self.share)
+        kept = entropy >= torch.quantile(entropy[counted], 1 - self.share)
         losses = torch.where(kept, losses, torch.zeros_like(losses))
         if self.denominator == "all" or batch.weights is None:
             return losses

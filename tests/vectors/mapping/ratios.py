@@ -124,7 +124,13 @@ def kl_cov(case: Case) -> Outcome:
 @maps("topk_entropy_mask")
 def topk_entropy_mask(case: Case) -> Outcome:
     low, high = clips(case)
-    mask = stack("high-entropy-tokens", share=case.params["top_entropy_quantile"])
+    share = case.params["top_entropy_quantile"]
+    entropy = np.asarray(case.inputs["entropy"])[np.asarray(case.inputs["mask"]) > 0]
+    threshold = np.quantile(entropy, 1 - share)
+    if np.float32(threshold) > threshold:
+        # TRL compares float64 entropies with a threshold rounded to float32: a token right at it is dropped.
+        share -= 1e-9
+    mask = stack("high-entropy-tokens", share=share)
     return trl(case, f"{clipped(case, low, high)}+{mask}")
 
 
