@@ -11,7 +11,7 @@ from harness.mathematics.lengths import cosine_between, relative_brevity, soft_o
 from harness.mathematics.masks import masked, only_scored
 from harness.mathematics.ngrams import ngram_embedding, repeated_share
 from harness.mathematics.passk import best_without, choose, subset_best
-from harness.mathematics.ranks import dense_rank, mean_rank
+from harness.mathematics.ranks import dense_rank, mean_rank, table
 from harness.mathematics.ratios import Level, importance_weights, log_gap, mean_one, per_row
 from harness.mathematics.returns import discounted_returns, gae, reverse_scan
 from harness.mathematics.scaling import leave_one_out_standardize, whiten
@@ -39,6 +39,6 @@ __all__ = [
     "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp", "masked", "mean_one", "mean_rank",
     "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "per_row", "ppo_clip_loss",
     "quadratic_penalty_loss", "ratio_band", "relative_brevity", "repeated_share", "reverse_scan",
-    "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights", "soft_overlong", "subset_best",
+    "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights", "soft_overlong", "subset_best", "table",
     "token_mean_weights", "whiten", "with_singles",
 ]  # fmt: skip
