@@ -201,7 +201,7 @@ def test_a_config_that_weighs_tokens_otherwise_is_refused():
     made = register("grpo(beta=0)", max_tokens=MAX)
     actor = config(made)
     object.__setattr__(actor, "loss_agg_mode", "token-mean")
-    with pytest.raises(UsageError, match="set actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean"):
+    with pytest.raises(UsageError, match=r"set actor_rollout_ref\.actor\.loss_agg_mode=seq-mean-token-mean"):
         loss_of(made, data, estimate(made, data), actor=actor)
     made = register("dr-grpo", max_tokens=MAX)
     actor = config(made, loss_scale_factor=None)
@@ -267,7 +267,7 @@ def test_the_estimator_sees_cut_off_responses_and_token_rewards():
     made = register(Looks, max_tokens=9)
     estimate(made, data)
     estimate(made, data)
-    assert [truncated for truncated, *_ in seen][0] == [length == 9 for length in LENGTHS]
+    assert seen[0][0] == [length == 9 for length in LENGTHS]
     torch.testing.assert_close(seen[0][1], data.token_rewards)
     assert [(step, size) for _, _, step, size in seen] == [(0, 4), (1, 4)]
 

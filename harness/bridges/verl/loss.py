@@ -29,7 +29,7 @@ class PolicyLoss:
         self.settings = settings
         self.__name__ = "stack_policy_loss"
 
-    def __call__(
+    def __call__(  # noqa: PLR0917 - verl's own signature
         self,
         old_log_prob: Tensor,
         log_prob: Tensor,
@@ -39,7 +39,7 @@ class PolicyLoss:
         config: Any = None,
         rollout_is_weights: Tensor | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """(this micro-batch's share of the minibatch's loss, metrics). All tensors [n, T].
+        """(the micro-batch's share of the minibatch's loss, metrics). All tensors [n, T].
 
         `rollout_is_weights` multiplies the token losses, as in verl's own. Raises UsageError for a config that weighs
         tokens otherwise than the stack, HarnessError for a part of a minibatch where the stack needs the whole.
