@@ -1,7 +1,7 @@
 """A verifier that errs: verdicts flipped with a fixed probability, the same ones for every method.
 
-Real verifiers are wrong now and then (a parser that misses an answer, a judge). A suite that says `verifier: {flip: 0.2}`
-trains every method on such verdicts; evaluation knows the truth.
+Real verifiers are wrong now and then (a parser that misses an answer, a judge). Under `verifier: {flip: 0.2}` every
+method trains on such verdicts; evaluation knows the truth.
 """
 
 from __future__ import annotations
