@@ -1,0 +1,1 @@
+"""Other ways from a gradient to new weights."""

@@ -1,0 +1,31 @@
+import math
+
+import numpy as np
+import pytest
+
+from harness import probe
+
+
+def bpo(ratio, rewards=(3.0, 2.0, 1.0), row=0, **fields):
+    known = {"logp": np.full((len(rewards), 1), math.log(ratio)), "logp_old": np.zeros((len(rewards), 1))}
+    known |= {"advantages": [1.0] * len(rewards), "mask": np.ones((len(rewards), 1)), "rewards": rewards}
+    loss, gradient = probe.token_loss("bpo-bounded", group=[0] * len(rewards), **(known | fields))
+    return loss[row, 0], gradient[row, 0] / ratio
+
+
+def test_the_ratio_is_drawn_to_the_bound_on_its_side():
+    assert bpo(1.0) == pytest.approx((0.2, -1))
+    assert bpo(1.3) == pytest.approx((0.1, 1))
+    assert bpo(1.0, row=2) == pytest.approx((0.2, 1))
+    assert bpo(0.7, row=2) == pytest.approx((0.1, -1))
+
+
+def test_the_median_itself_is_drawn_to_1():
+    assert bpo(1.3, row=1) == pytest.approx((0.3, 1))
+    assert bpo(1.3, rewards=(1.0, 0.0, 0.0, 0.0), row=2) == pytest.approx((0.3, 1))
+
+
+def test_equal_rewards_have_no_loss():
+    assert probe.loss(
+        "bpo-bounded", logp=[[0.3]] * 2, logp_old=[[0.0]] * 2, rewards=[1.0, 1.0], group=[0, 0], mask=[[1]] * 2
+    )[0] == pytest.approx(0)
