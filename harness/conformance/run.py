@@ -12,7 +12,7 @@ from harness.conformance.bench import Bench
 from harness.conformance.checks import CHECKS, find
 from harness.conformance.results import Finding, NotApplicable, Report, Warned
 from harness.conformance.subject import EXEMPTIBLE
-from harness.errors import CheckFailed, HarnessError, UsageError, nearest
+from harness.errors import CheckFailed, HarnessError, UsageError, blamed, nearest, told
 
 if TYPE_CHECKING:
     from harness.conformance.subject import Subject
@@ -57,7 +57,8 @@ def run_check(bench: Bench, name: str) -> Finding:
         text, status = str(fault), "FAIL"
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything
         frame = traceback.extract_tb(fault.__traceback__)[-1]
-        text, status = f"{type(fault).__name__}: {fault} ({frame.filename}:{frame.lineno})", "FAIL"
+        where = "" if blamed(fault) else f" ({frame.filename}:{frame.lineno})"
+        text, status = f"{told(fault)}{where}", "FAIL"
     reason = _exemption(bench, name)
     if reason and status == "FAIL":
         text, status = f"exempt, as declared: {reason} [{text}]", "n.a."

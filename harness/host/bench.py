@@ -168,16 +168,17 @@ def _measure(hook: str, hooks: HookCaller, batch: Batch, regime: Regime) -> Valu
 
 def _loss_stage(hook: str, hooks: HookCaller, batch: Batch, regime: Regime) -> Values:
     """(value, gradient) of a hook of the loss: the policy is the old one, or has moved by several updates."""
-    assert batch.logp_old is not None
+    old = batch.logp_old
+    assert old is not None
     noise = torch.Generator().manual_seed(7)
     moved = torch.rand(batch.mask.shape, dtype=torch.float64, generator=noise) - 0.5
-    logp = (batch.logp_old + (moved * batch.mask if regime.updates else 0)).clone().requires_grad_()
+    logp = (old + (moved * batch.mask if regime.updates else 0)).clone().requires_grad_()
     if batch.advantages is None:
         batch = batch.replace(advantages=torch.randn(len(batch), 1, dtype=torch.float64, generator=noise))
     batch = batch.replace(weights=batch.mask / batch.mask.sum())
     hidden = torch.randn(*batch.mask.shape, 4, dtype=torch.float64, generator=noise)
     output = PolicyOutput(
-        logp=logp, logp_old=batch.logp_old, mask=batch.mask, entropy=batch.entropy, hidden=hidden,
+        logp=logp, logp_old=old, mask=batch.mask, entropy=batch.entropy, hidden=hidden,
         prompt_hidden=hidden[:, 0],
     )  # fmt: skip
     found = getattr(hooks, hook)(batch=batch, output=output)

@@ -6,6 +6,7 @@ import importlib.metadata
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UsageError
 from harness.host.api import mismatch
@@ -72,15 +73,16 @@ def _readable() -> Iterator[Point]:
 def _whose(point: Point) -> tuple[str, str]:
     """(name, version) of the distribution of an entry point, as far as it says them."""
     try:
-        said = point.dist.metadata if point.dist else {}
-        return said["Name"] or "unknown", said["Version"] or "0"
+        if point.dist is None:
+            return "unknown", "0"
+        return point.dist.metadata["Name"] or "unknown", point.dist.metadata["Version"] or "0"
     except Exception:  # noqa: BLE001 - as above
         return "unknown", "0"
 
 
 def _installed(point: Point, distribution: str, version: str, autoload: Autoload, cache: SourceCache) -> Entry:
     module, attr = (part.strip() for part in point.value.partition("[")[0].partition(":")[::2])
-    fields = {
+    fields: dict[str, Any] = {
         "slug": point.name.lower(), "distribution": distribution, "version": version, "module": module, "attr": attr,
     }  # fmt: skip
     refusal = autoload.refusal(distribution)

@@ -10,7 +10,7 @@ from torch import Tensor
 from harness.conformance.compare import require_equal
 from harness.conformance.probe_batch import rewarded, unit, with_holes, with_lengths
 from harness.conformance.task import tiny_trial
-from harness.errors import CheckFailed, HarnessError
+from harness.errors import CheckFailed, told
 from harness.training.loop import step
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def check(bench: Bench) -> str:
             outcome = bench.lab.outcome(change)
             _require_finite(outcome)
             _require_masked(outcome)
-        except HarnessError as fault:
-            raise CheckFailed(f"{name}: {fault}") from fault
+        except Exception as fault:
+            raise CheckFailed(f"{name}: {told(fault)}") from fault
         if not outcome.acts:
             quiet.append(name)
     _check_mask(bench)
@@ -74,8 +74,8 @@ def _check_hopeless(bench: Bench) -> None:
     trial = tiny_trial(subject.stack, subject.catalogue, seed=bench.seed, hopeless=True)
     try:
         step(trial.context, trial.lag, 0)
-    except HarnessError as fault:
-        raise CheckFailed(f"a step in which every completion is wrong: {fault}") from fault
+    except Exception as fault:
+        raise CheckFailed(f"a step in which every completion is wrong: {told(fault)}") from fault
 
 
 # -- garbage where the mask is 0 -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import torch
 
 from harness.conformance.compare import require_equal
 from harness.conformance.probe_batch import rewarded
-from harness.errors import CheckFailed, HarnessError
+from harness.errors import CheckFailed, told
 
 if TYPE_CHECKING:
     from harness.batch import Batch
@@ -28,8 +28,8 @@ def check(bench: Bench) -> str:
         try:
             narrow.probe = change(shared)
             found = narrow.outcome()
-        except HarnessError as fault:
-            raise CheckFailed(f"float32, {name}: {fault}") from fault
+        except Exception as fault:
+            raise CheckFailed(f"float32, {name}: {told(fault)}") from fault
         require_equal(wide.outcome(change), found, TOLERANCE, f"float32 is not float64 {name}")
     return "on the probe and in groups of equal rewards"
 
