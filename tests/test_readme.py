@@ -14,7 +14,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 
 def test_every_first_party_method_is_listed() -> None:
     ours = {slug for slug, entry in discover().items() if entry.distribution == "policy-harness"}
-    listed = set(re.findall(r"^\| `([a-z0-9-]+)`", README, flags=re.MULTILINE))
+    listed = set(re.findall(r"^\| \[`([a-z0-9-]+)`\]", README, flags=re.MULTILINE))
     assert ours <= listed
 
 

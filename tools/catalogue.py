@@ -14,6 +14,7 @@ import re
 import sys
 from pathlib import Path
 
+from harness.hookspecs import HOOKS
 from harness.host.plugin import slug_of
 from harness.host.reading import Card, read_classes
 
@@ -46,15 +47,35 @@ def entry_points() -> str:
 
 
 def table() -> str:
-    """The README's list, a section a family."""
-    lines = ["| method | paper | idea |", "|---|---|---|"]
-    for slug, (_, card) in methods().items():
-        paper = card.literal("paper")
-        source = f"arXiv {paper}" if paper and re.fullmatch(r"\d{4}\.\d{4,5}", paper) else paper or "-"
-        note = " (experimental)" if card.literal("experimental") else ""
-        idea = " ".join(card.doc.split("\n\n")[0].split()).replace("|", r"\|")
-        lines.append(f"| `{slug}`{note} | {source} | {idea} |")
-    return "\n".join(lines) + "\n"
+    """The README's list: a fold a family, a line a method with paper, hooks, confidence and idea."""
+    families: dict[str, list[str]] = {}
+    for slug, (module, card) in methods().items():
+        families.setdefault(module.split(".")[1], []).append(_line(slug, card))
+    parts = []
+    for family in sorted(families):
+        title = f"{family.replace('_', ' ').capitalize()} ({len(families[family])})"
+        parts += ["<details>", f"<summary>{title}</summary>", "", "| method | paper | hooks | confidence | idea |"]
+        parts += ["|---|---|---|---|---|", *families[family], "", "</details>", ""]
+    total = sum(map(len, families.values()))
+    return f"{total} methods; each name leads to its page.\n\n" + "\n".join(parts)
+
+
+def _line(slug: str, card: Card) -> str:
+    paper = card.literal("paper")
+    is_arxiv = bool(paper and re.fullmatch(r"\d{4}\.\d{4,5}", paper))
+    source = f"[{paper}](https://arxiv.org/abs/{paper})" if is_arxiv else paper or "-"
+    hooks = ", ".join(hook for hook in card.hooks if hook not in {"start", "end_step"})
+    hooks = "every hook" if len(card.hooks) == len(HOOKS) else hooks
+    sure = (confidence(card) or "-").split()[0].strip(".,;")
+    note = " (experimental)" if card.literal("experimental") else ""
+    idea = " ".join(card.doc.split("\n\n")[0].split()).replace("|", r"\|")
+    return f"| [`{slug}`](docs/methods/{slug}.md){note} | {source} | {hooks} | {sure} | {idea} |"
+
+
+def confidence(card: Card) -> str:
+    """What the docstring says of how sure the formula is: code, paper, secondary or abstract, and what it adds."""
+    found = re.search(r"Confidence:\s*([^\n]+(?:\n(?!\s*\n)[^\n]+)*)", card.doc)
+    return " ".join(found[1].split()).rstrip(".") if found else ""
 
 
 def main() -> None:

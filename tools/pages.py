@@ -18,7 +18,7 @@ import re
 import sys
 from pathlib import Path
 
-from catalogue import PLUGINS, ROOT, methods
+from catalogue import PLUGINS, ROOT, confidence, methods
 
 from harness.defaults import Defaults
 from harness.hookspecs import HOOKS, HookSpecs
@@ -78,12 +78,6 @@ def _facts(slug: str, module: str, card: Card, passed: dict[str, str]) -> list[s
     if card.literal("neutral"):
         facts["does nothing with"] = f"`{card.stated['neutral']}`"
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in facts.items())]
-
-
-def confidence(card: Card) -> str:
-    """What the docstring says of how sure the formula is: code, paper, secondary or abstract."""
-    found = re.search(r"Confidence:\s*([^\n]+(?:\n(?!\s*\n)[^\n]+)*)", card.doc)
-    return " ".join(found[1].split()).rstrip(".") if found else ""
 
 
 def index(found: dict[str, tuple[str, Card]]) -> str:
