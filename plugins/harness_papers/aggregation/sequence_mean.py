@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="seq-mean-token-mean", paper="2402.03300", base="grpo(beta=0)")
+@method(name="seq-mean-token-mean", paper="2402.03300")
 class SequenceMean:
     """Average inside each completion, then over completions, as in the original GRPO: a token weighs 1 / length.
 
-    L = (1/N) sum_i (1/T_i) sum_t l_{i,t}.
+    L = (1/N) sum_i (1/T_i) sum_t l_{i,t}. GRPO has it already; by itself it stands on the harness's defaults.
 
     empty: "skip" divides by the completions that have tokens (verl, OpenRLHF); "count" by all, so that empty ones
     dilute (TRL, NeMo). rows: another number in place of N. eps: added to every T_i, and row_eps to N, as

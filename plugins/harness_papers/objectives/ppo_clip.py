@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="ppo-clip", paper="1707.06347", base="grpo(beta=0)", clips=True)
+@method(name="ppo-clip", paper="1707.06347", base="reinforce", clips=True)
 class PPOClip:
     """The surrogate loss of PPO, and nothing else: advantages, aggregation and KL are what stands beside it.
+
+    By itself it is REINFORCE's advantages and sums under the clip.
 
     token loss -min(r A, clip(r, 1 - clip_low, 1 + clip_high) A), r = pi / pi_old.
 
