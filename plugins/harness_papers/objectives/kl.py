@@ -28,11 +28,12 @@ class KL:
 
     beta times an estimate of KL(pi || pi_ref) from the sampled token, with x = logp - logp_ref.
 
-    kind: k1 = x, k2 = x^2 / 2, k3 = exp(-x) - 1 + x, abs = |x|, low_var = k3 cut off at 10. As a loss k1 teaches nothing
-    on average, k2 has the gradient of the reverse and k3 that of the forward KL; a plus ("k3+") means the value of that
-    estimate with the gradient of k2 (verl). limit: the term is cut off at -+limit, without gradient beyond (NeMo: 10 for all kinds). weight: "ratio" multiplies
-    by pi / pi_old with its gradient, which makes k3 unbiased off-policy (TRL, slime, arXiv 2512.02556), up to
-    weight_cap (Trinity: 2); "score" multiplies by pi / sg[pi], which adds the score-function gradient (NeMo).
+    kind: k1 = x, k2 = x^2 / 2, k3 = exp(-x) - 1 + x, abs = |x|, low_var = k3 cut off at 10. As a loss k1 teaches
+    nothing on average, k2 has the gradient of the reverse and k3 that of the forward KL; a plus ("k3+") means the value
+    of that estimate with the gradient of k2 (verl). limit: the term is cut off at -+limit, without gradient beyond
+    (NeMo: 10 for all kinds). weight: "ratio" multiplies by pi / pi_old with its gradient, which makes k3 unbiased
+    off-policy (TRL, slime, arXiv 2512.02556), up to weight_cap (Trinity: 2); "score" multiplies by pi / sg[pi], which
+    adds the score-function gradient (NeMo).
     Edge cases: equal policies give 0; k1 can be negative.
     Source: Schulman, "Approximating KL divergence" (2020); verl, NeMo, slime, TRL, Trinity. Confidence: code.
     """
