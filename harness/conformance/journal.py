@@ -15,7 +15,7 @@ from harness.policies.rollouts import Rollouts
 
 __all__ = ["ACTS", "Journal"]
 
-# Hooks that act outside the loss: what they return is compared bit for bit.
+# Hooks that act outside the loss: digests of what they return are kept.
 ACTS = (
     "select_prompts", "allocate_rollouts", "generate", "score", "group_by", "keep", "next_round", "augment", "annotate",
     "shape_rewards", "update",

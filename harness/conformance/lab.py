@@ -108,6 +108,8 @@ class Lab:
         self.probe = decorated(state.gathered.replace(kept=torch.ones_like(state.gathered.kept)))
         self._place = {name: getattr(state, name) for name in ("round", "draws")} | {"places": dict(state.places)}
         self._memory = Memory(self.trial.stack)
+        # by hook, what it returned up to here
+        self.returned = {} if self.journal is None else {k: tuple(v) for k, v in self.journal.returned.items()}
 
     def rewind(self) -> None:
         """Put plugins and state where they were after the rounds of the step."""

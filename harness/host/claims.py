@@ -1,4 +1,4 @@
-"""What a method claims about itself to `harness check`: neutral parameters, identities, conflicts, exemptions."""
+"""What a method claims about itself to `harness check`: neutral and active parameters, conflicts, exemptions."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Claims:
 
     neutral: tuple[dict[str, Any], ...] = ()
     neutral_to: str | tuple[str | None, ...] | None = None
+    active: dict[str, Any] = dataclasses.field(default_factory=dict)
     identity: bool = False
     conflicts: tuple[str, ...] = ()
     exempt: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -34,6 +35,7 @@ class Claims:
         return cls(
             neutral=neutral,
             neutral_to=_neutral_to(where, given["neutral_to"], len(neutral)),
+            active=_active(where, given["active"]),
             identity=bool(given["identity"]),
             conflicts=_conflicts(where, given["conflicts"]),
             exempt=_exempt(where, given["exempt"]),
@@ -46,12 +48,12 @@ class Claims:
         return tuple(zip(self.neutral, targets, strict=True))
 
     def check_fields(self, owner: type) -> None:
-        """Raise PluginError for a neutral parameter that the class does not have."""
+        """Raise PluginError for a neutral or active parameter that the class does not have."""
         names = {field.name for field in dataclasses.fields(owner)}
-        for parameters in self.neutral:
-            for name in parameters:
+        for claim, dicts in (("neutral", self.neutral), ("active", (self.active,))):
+            for name in (name for parameters in dicts for name in parameters):
                 if name not in names:
-                    raise PluginError(f"{owner.__name__}: neutral has no parameter {name!r}.{nearest(name, names)}")
+                    raise PluginError(f"{owner.__name__}: {claim} has no parameter {name!r}.{nearest(name, names)}")
 
 
 NOTHING = Claims()
@@ -87,6 +89,12 @@ def _neutral_to(where: str, value: Any, count: int) -> str | tuple[str | None, .
     if not all(item is None or isinstance(item, str) for item in value):
         raise PluginError(f"{where}: neutral_to must hold stacks, not {value!r}")
     return tuple(value)
+
+
+def _active(where: str, value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise PluginError(f"{where}: active must be a dict of parameters, not {value!r}")
+    return dict(value or {})
 
 
 def _conflicts(where: str, value: Any) -> tuple[str, ...]:

@@ -73,6 +73,7 @@ def method(
     host_api: str | None = None,
     neutral: Neutral = (),
     neutral_to: str | Sequence[str | None] | None = None,
+    active: Mapping[str, Any] | None = None,
     identity: bool = False,
     conflicts: Sequence[str] = (),
     exempt: Mapping[str, str] | None = None,
@@ -93,6 +94,7 @@ def method(
     host_api: Any = _INHERIT,
     neutral: Any = _INHERIT,
     neutral_to: Any = _INHERIT,
+    active: Any = _INHERIT,
     identity: Any = _INHERIT,
     conflicts: Any = _INHERIT,
     exempt: Any = _INHERIT,
@@ -109,6 +111,8 @@ def method(
       such dicts; parameters left out keep their defaults.
     - neutral_to: the stack that they give where that is not the base (without a base: the harness's defaults),
       `neutral_to="grpo(beta=0)"`, or a tuple with one stack, or None for the base, for each dict.
+    - active: parameters with which it acts at once, where the published ones act on rare batches or late:
+      `active={"target": 10.0}`.
     - identity: True for a control that changes nothing; it is checked to be one.
     - conflicts: slugs that cannot stand in one stack with it; such a stack is refused.
     - exempt: {check: why it cannot hold}, `exempt={"permutation": "of tied rows the first is taken"}`; the report shows
@@ -126,8 +130,8 @@ def method(
             return inherited if value is _INHERIT else value
 
         claimed = {
-            "neutral": neutral, "neutral_to": neutral_to, "identity": identity, "conflicts": conflicts,
-            "exempt": exempt,
+            "neutral": neutral, "neutral_to": neutral_to, "active": active, "identity": identity,
+            "conflicts": conflicts, "exempt": exempt,
         }  # fmt: skip
         wanted = _api_of(target, parent) if host_api is _INHERIT else host_api
         refusal = mismatch(wanted)
@@ -167,7 +171,9 @@ def needs_of(plugin: Any) -> frozenset[str]:
 def _api_of(cls: type, parent: MethodInfo | None) -> str | None:
     """The host APIs that the class's module states, else those of its parent."""
     stated = getattr(sys.modules.get(cls.__module__), CONSTANT, None)
-    return stated if isinstance(stated, str) else parent and parent.host_api
+    if isinstance(stated, str):
+        return stated
+    return parent.host_api if parent else None
 
 
 def scope_of(plugin: Any) -> Scope:

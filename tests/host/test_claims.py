@@ -69,3 +69,9 @@ def test_a_stack_with_a_declared_conflict_is_refused():
     for text in ("sample+other", "other+sample"):
         with pytest.raises(UsageError, match="'sample' and 'other' conflict, as 'sample' says"):
             stack(text, hostile, Other)
+
+
+def test_active_parameters_are_fields():
+    assert made(active={"alpha": 3.0}).info.claims.active == {"alpha": 3.0}
+    with pytest.raises(PluginError, match="active has no parameter 'beta'"):
+        made(active={"beta": 3.0})

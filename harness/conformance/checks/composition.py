@@ -8,14 +8,14 @@ from harness.conformance.compare import apart
 from harness.conformance.lab import Lab
 from harness.conformance.reference import Halve, ZScore
 from harness.conformance.task import tiny_trial
-from harness.errors import CheckFailed, HarnessError, UsageError
+from harness.errors import CheckFailed, UsageError, told
 from harness.host import build_stack, parse_stack
 from harness.training.loop import step
 
 if TYPE_CHECKING:
     from harness.conformance.bench import Bench
 
-WRAPPER, BASES = "f-grpo", ("dapo", "dr-grpo")
+WRAPPER, BASES = "f-grpo", ("dapo", "dr-grpo", "rloo")
 HALF = 1e-9
 
 
@@ -66,8 +66,9 @@ def _runs(bench: Bench, stack: str) -> str:
         return f"{stack} conflicts, as declared" if clash else f"{stack} is refused ({refusal})"
     try:
         step(trial.context, trial.lag, 0)
-    except HarnessError as fault:
+    except Exception as fault:
         if "was not called by the end of step" in str(fault):
             return f"{stack} is refused ({fault})"
-        raise CheckFailed(f"{stack}: {fault}; what cannot stand together says so: @method(conflicts=(...))") from fault
+        hint = "what cannot stand together says so: @method(conflicts=(...))"
+        raise CheckFailed(f"{stack}: {told(fault)}; {hint}") from fault
     return f"{stack} runs"

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from harness.conformance.checks.edges import EDGES
+from harness.conformance.checks.reduction import spelled
 from harness.conformance.compare import apart, differences
+from harness.conformance.probe_batch import Edit, unchanged
 from harness.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -18,27 +21,50 @@ SHOWS = {
     "rows": ("augment", "keep", "generate"), "reward": ("score", "shape_rewards"), "mask": ("train_on", "keep"),
     "advantages": ("estimate_advantages", "shape_rewards", "score"), "weights": ("aggregate",),
 }  # fmt: skip
+ASKS = frozenset({"select_prompts", "allocate_rollouts", "generate", "next_round"})
 LOSS = ("policy_loss", "loss", "regularize", "aggregate", "train_on", "estimate_advantages")
 
 
 def check(bench: Bench) -> str:
-    """Compare with what lies below: the loss and gradient of a probe, the step's other hooks, the weights after it."""
+    """Compare with what lies below: on the probe, then at the edges, then with the parameters declared active."""
+    subject = bench.subject
+    claims = subject.seat.info.claims
+    base, _ = bench.other(subject.below)
+    if claims.identity:
+        return _identical(bench, base)
+    for name, change in {"": unchanged, **EDGES}.items():
+        said = _differs(bench, bench.lab, base, change)
+        if said:
+            return said + (f" (with {name})" if name else "")
+    if claims.active:
+        lab, _ = bench.other(subject.altered(claims.active))
+        said = _differs(bench, lab, base, unchanged)
+        if said:
+            return f"{said} (with {spelled(claims.active)}, declared active)"
+    raise CheckFailed(
+        f"does nothing: loss, gradient, sampling and updates are those of {subject.below}. A method that acts late or "
+        "on rare batches says with which parameters it acts at once, @method(active={...}); a control that is to "
+        "change nothing says @method(identity=True)"
+    )
+
+
+def _identical(bench: Bench, base: Lab) -> str:
     below = bench.subject.below
-    base, expected = bench.other(below)
-    info = bench.subject.seat.info
-    found = differences(bench.outcome, expected, 0.0 if info.claims.identity else TOLERANCE)
-    acted = [hook for hook in info.hooks if _returned(bench.lab, hook) != _returned(base, hook)]
-    moved = apart(_weights(bench.lab), _weights(base))
-    if info.claims.identity:
-        if found or acted or moved:
-            what = ", ".join([*found, *acted]) or "the trained weights"
-            raise CheckFailed(f"declared an identity, but differs from {below} in {what}")
-        return f"an identity, as declared: every number is that of {below}"
-    if not (found or acted or moved > TOLERANCE):
-        raise CheckFailed(
-            f"does nothing: loss, gradient, sampling and updates are those of {below}; "
-            "a control that is to change nothing says @method(identity=True)"
-        )
+    found = list(differences(bench.outcome, base.outcome(), 0.0))
+    found += _otherwise(bench, bench.lab, base)
+    if found or apart(_weights(bench.lab), _weights(base)):
+        raise CheckFailed(f"declared an identity, but differs from {below} in {', '.join(found) or 'weights'}")
+    return f"an identity, as declared: every number is that of {below}"
+
+
+def _differs(bench: Bench, lab: Lab, base: Lab, change: Edit) -> str | None:
+    """In which hooks a laboratory differs from its base's; None if in nothing."""
+    info, below = bench.subject.seat.info, bench.subject.below
+    found = differences(lab.outcome(change), base.outcome(change), TOLERANCE)
+    acted = _otherwise(bench, lab, base)
+    moved = apart(_weights(lab), _weights(base)) > TOLERANCE
+    if not (found or moved or ASKS.intersection(acted)):
+        return None
     hooks = [hook for hook in info.hooks if hook in acted or any(hook in _suspects(name) for name in found)]
     if not hooks:
         hooks = [hook for hook in info.hooks if hook in {*LOSS, "build", "start"}]
@@ -51,9 +77,10 @@ def _suspects(name: str) -> tuple[str, ...]:
     return LOSS if name.startswith("gradient") else SHOWS.get(name, ())
 
 
-def _returned(lab: Lab, hook: str) -> list[str]:
-    assert lab.journal is not None
-    return lab.journal.returned.get(hook, [])
+def _otherwise(bench: Bench, lab: Lab, base: Lab) -> list[str]:
+    """Declared hooks that returned something else in the real steps."""
+    hooks = bench.subject.seat.info.hooks
+    return [hook for hook in hooks if lab.returned.get(hook, ()) != base.returned.get(hook, ())]
 
 
 def _weights(lab: Lab) -> torch.Tensor:

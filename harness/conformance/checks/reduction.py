@@ -28,10 +28,11 @@ def check(bench: Bench) -> str:
         other = target or subject.below
         _, expected = bench.other(other)
         _, found = bench.other(subject.altered(parameters))
-        worst = require_equal(found, expected, TOLERANCE, f"{_spelled(parameters)} is not {other}")
-        said.append(f"{_spelled(parameters)} is {other}" + (" bit for bit" if worst == 0 else f" to {worst:.0e}"))
+        worst = require_equal(found, expected, TOLERANCE, f"{spelled(parameters)} is not {other}")
+        said.append(f"{spelled(parameters)} is {other}" + (" bit for bit" if worst == 0 else f" to {worst:.0e}"))
     return "; ".join(said)
 
 
-def _spelled(parameters: Mapping[str, Any]) -> str:
+def spelled(parameters: Mapping[str, Any]) -> str:
+    """`alpha=0, kind='a'`."""
     return ", ".join(f"{name}={spell_value(value)}" for name, value in parameters.items())

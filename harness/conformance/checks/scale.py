@@ -15,38 +15,42 @@ if TYPE_CHECKING:
     from harness.conformance.bench import Bench
     from harness.host import Catalogue
 
-SMALL, LARGE = 16, 64  # times the probe: about 256 and 1024 rows
+SMALL, LARGE = 12, 48  # times the probe: about 200 and 800 rows
 GROWTH, SECONDS = 2.0, 5e-3  # what is worth a word: twice the growth of a z-score, and that much time
 REPEATS = 3
 
 
 def check(bench: Bench) -> str:
     """Seconds in the hooks of numbers at N and 4N rows."""
-    small, large = _seconds(bench.lab, SMALL), _seconds(bench.lab, LARGE)
     plain = _yardstick(bench.seed)
-    growth = large / small if small else 1.0
+    growth, large = _growth(bench.lab)
+    if growth > GROWTH * max(plain, 1.0) and large > SECONDS:  # or another process took the core
+        growth, large = min(_growth(bench.lab) for _ in range(REPEATS))
     said = f"{growth:.1f} times as long for 4 times the rows (z-score: {plain:.1f})"
     if growth > GROWTH * max(plain, 1.0) and large > SECONDS:
         raise Warned(f"{said}, {1000 * large:.0f} ms for {LARGE * len(bench.lab.probe)} rows")
     return said
 
 
+def _growth(lab: Lab) -> tuple[float, float]:
+    """(time for the large batch over time for the small one, seconds for the large one)."""
+    small, large = _seconds(lab, SMALL), _seconds(lab, LARGE)
+    return (large / small if small else 1.0), large
+
+
 def _seconds(lab: Lab, times: int) -> float:
-    """The least time that the hooks of numbers took in a few tries."""
-    batch = tiled(lab.probe, times)
-    found = []
-    for _ in range(REPEATS):
-        before = {hook: lab.hooks.seconds[hook] for hook in HOOKS}
-        lab.outcome(lambda _: batch)
-        found.append(sum(lab.hooks.seconds[hook] - before[hook] for hook in HOOKS))
-    return min(found)
+    """The time that the hooks of numbers take."""
+    before = {hook: lab.hooks.seconds[hook] for hook in HOOKS}
+    lab.outcome(lambda batch: tiled(batch, times))
+    return sum(lab.hooks.seconds[hook] - before[hook] for hook in HOOKS)
 
 
 @functools.lru_cache(maxsize=4)
 def _yardstick(seed: int) -> float:
     """The same ratio of the z-score."""
     lab = Lab(ZScore.info.slug, _alone(), seed=seed, warm=0)  # type: ignore[attr-defined]
-    return _seconds(lab, LARGE) / _seconds(lab, SMALL)
+    small, large = (min(_seconds(lab, times) for _ in range(REPEATS)) for times in (SMALL, LARGE))
+    return large / small
 
 
 def _alone() -> Catalogue:
