@@ -11,12 +11,11 @@ from harness import probe
 from harness.conformance.vectors import Case as PlainCase
 from tests.vectors.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stack
 from tests.vectors.mapping.objectives import clipped, trl
-from tests.vectors.mapping.reductions import reduction, with_reduction
+from tests.vectors.mapping.reductions import UNMASKED, reduction, with_reduction
 
 TRL, ROLL = "huggingface/trl", "alibaba/ROLL"
 COUNTED = stack("seq-mean-token-mean", empty="count")
 GRADIENT = ("grad_logp",)  # where a loss multiplies logp by detached factors, its value says nothing
-UNMASKED = Slip("ROLL's token mean does not apply the mask, so padding enters the loss")
 
 
 def empty_rows(case: Case) -> bool:
@@ -141,7 +140,7 @@ def topk_entropy_mask(case: Case) -> Outcome:
 def tis_pg(case: Case) -> Outcome:
     if case.repo == ROLL:
         method = stack("cispo", cap=case.params["tis_upper_bound"], floor=case.params["tis_lower_bound"])
-        return UNMASKED if case.params["agg"] == "token-mean" else with_reduction(case, method, reduction(case))
+        return with_reduction(case, method, reduction(case))
     case.require(mode="pg_no_mask")
     clips(case)
     method = stack("cispo", cap=case.params["clip_ratio_c"])

@@ -10,6 +10,7 @@ from tests.vectors.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stac
 
 ROW_EPS = 1e-8  # verl, OpenRLHF, NeMo and ROLL add it to a row's number of tokens
 ROLL = "alibaba/ROLL"
+UNMASKED = Slip("ROLL's token mean does not apply the mask, so padding enters the loss")
 MID_2025 = "(mid-2025 verl variant)"
 
 
@@ -51,9 +52,19 @@ def shape(case: Case) -> tuple[int, int]:
 
 def with_reduction(case: Case, text: str, aggregator: str | None, **run: Any) -> Outcome:
     """`text+aggregator`, or why there is none."""
+    if case.repo == ROLL and case.params.get("agg") == "token-mean" and _padded(case):
+        return UNMASKED
     if aggregator is None:
         return Unmapped(f"no aggregator averages as {case.params.get('agg') or case.params.get('loss_type')!r}")
     return Run(f"{text}+{aggregator}", **run)
+
+
+def _padded(case: Case) -> bool:
+    """Whether advantages at masked tokens would reach a mean that does not apply the mask."""
+    advantages = np.asarray(case.inputs["advantages"], dtype=np.float64)
+    mask = np.asarray(case.inputs["mask"], dtype=np.float64)
+    advantages = advantages.reshape(*advantages.shape, *[1] * (mask.ndim - advantages.ndim))
+    return bool((advantages * (1 - mask)).any())
 
 
 def _present(name: str, case: Case) -> str | None:
@@ -105,6 +116,6 @@ def aggregation(case: Case) -> Outcome:
         case.params.get(name)
     case.require(variant="verl_mid_2025")
     if case.repo == ROLL and case.params["agg"] == "token-mean":
-        return Slip("ROLL's token mean does not apply the mask, so padding enters the loss")
+        return UNMASKED
     found = reduction(case)
     return Unmapped(f"no aggregator averages as {case.params['agg']!r}") if found is None else Run(found)
