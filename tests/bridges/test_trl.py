@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -109,8 +113,12 @@ def test_so_is_the_gradient_of_accumulated_micro_batches(tmp_path, options):
 
 THEIRS = {
     "grpo": ("grpo(beta=0, eps=1e-4)", {"loss_type": "grpo"}),
-    "grpo with a reference": ("grpo(beta=0.2, eps=1e-4)", {"loss_type": "grpo", "beta": 0.2, "use_bias_correction_kl": False}),
-    "grpo over the batch's std": ("grpo(beta=0, eps=1e-4, scale='batch')", {"loss_type": "grpo", "scale_rewards": "batch"}),
+    "grpo with a reference": (
+        "grpo(beta=0.2, eps=1e-4)", {"loss_type": "grpo", "beta": 0.2, "use_bias_correction_kl": False},
+    ),
+    "grpo over the batch's std": (
+        "grpo(beta=0, eps=1e-4, scale='batch')", {"loss_type": "grpo", "scale_rewards": "batch"},
+    ),
     "dr-grpo": ("dr-grpo", {"loss_type": "dr_grpo", "scale_rewards": "none"}),
     "cispo": ("grpo(beta=0, eps=1e-4)+cispo(cap=1.2)", {"loss_type": "cispo", "epsilon_high": 1.2}),
     "gdpo": ("gdpo", {"loss_type": "grpo", "multi_objective_aggregation": "normalize_then_sum"}),
@@ -286,3 +294,32 @@ def test_a_hook_that_is_hidden_is_found_after_the_first_step(tmp_path):
     made = trainer(StackTrainer, tmp_path, stack=stack)
     with pytest.raises(HarnessError, match="loss of 'hides' never calls policy_loss"):
         made.train()
+
+
+def test_the_example_of_the_docs_runs(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "bridges.md").read_text(encoding="utf-8")
+    example = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "StackTrainer" in block)
+    changes = {
+        '"Qwen/Qwen2.5-0.5B-Instruct"': repr(str(EMBEDDED)),
+        'GRPOConfig("out", ': f"GRPOConfig({str(tmp_path)!r}, max_steps=1, use_cpu=True, bf16=False, report_to=[], ",
+        "max_completion_length=512": "max_completion_length=8",
+    }
+    for written, run in changes.items():
+        assert written in example
+        example = example.replace(written, run)
+    exec(compile(example, "docs/bridges.md", "exec"), {"__name__": "example"})
+    record = json.loads((tmp_path / "harness.json").read_text(encoding="utf-8"))
+    assert record["canonical"] == "dr-grpo+f-grpo"
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_gradient_of_one():
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*command, "-m", "tests.bridges.trl_processes"], capture_output=True, text=True, check=False, timeout=500,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.partition("FOUND ")[2].splitlines()[0])
+    assert (found.pop("processes"), found.pop("rows")) == (2, ROWS)
+    assert max(found.values()) < CLOSE

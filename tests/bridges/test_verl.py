@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -288,3 +290,12 @@ def test_workers_get_the_stack_by_importing_a_module_that_verl_is_told_of(tmp_pa
     assert done.returncode == 0, done.stderr
     assert "Advantages" in done.stdout
     assert "PolicyLoss" in done.stdout
+
+
+def test_the_example_of_the_docs_gives_the_settings_it_shows():
+    text = (Path(__file__).parents[2] / "docs" / "bridges.md").read_text(encoding="utf-8")
+    example = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "bridges.verl" in block)
+    shown: list[str] = []
+    exec(compile(example, "docs/bridges.md", "exec"), {"print": shown.extend})
+    assert len(shown) == 4
+    assert all(f"        {line}" in text for line in shown)

@@ -47,7 +47,7 @@ def policy(noise: float = 0.0) -> Any:
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += noise * torch.randn(parameter.shape, generator=generator)
+            parameter.add_(noise * torch.randn(parameter.shape, generator=generator))
     return model
 
 
