@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from harness import Trained, hookimpl, method
 from harness.mathematics import importance_weights
-from harness_papers.whole_groups import completion_log_ratio, counted
+from harness_papers.whole_groups import anchor_of, counted
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -44,7 +44,7 @@ class FlowRL:
     ln Z is `layers` linear layers on the policy's state at the prompt's last token (the authors: the mean over the
     prompt), with an optimizer of its own (`head_lr`). cap: 10 in verl's recipe; None is what the authors' code does
     (it computes a clipped weight and then uses the unclipped one). The weight has the sum over the completion, not
-    the mean.
+    the mean. eps: added to the length in the means, 1e-8 in both codes.
     Edge cases: equal rewards draw the policy to the reference and ln Z to 0; completions without tokens are left out.
     Source: arXiv 2509.15207, the authors' code, verl's recipe. Confidence: code.
     """
@@ -53,6 +53,7 @@ class FlowRL:
     cap: float | None = 10.0
     layers: int = 3
     head_lr: float = 1e-3
+    eps: float = 0.0
 
     @hookimpl
     def build(self, policy: Any) -> Mapping[str, Trained]:
@@ -62,11 +63,11 @@ class FlowRL:
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The weighted squared residual."""
+        assert batch.advantages is not None
         who = counted(batch) & (batch.mask > 0).any(-1)
-        log_z = output.modules["log_z"].to(output.logp.dtype)
-        residual = (
-            log_z + completion_log_ratio(batch, output, "reference", normalize=True) - self.beta * batch.advantage
-        )
+        gap = output.logp - anchor_of(batch, output, "reference") - self.beta * batch.advantages
+        length = batch.mask.sum(-1).clamp_min(1) + self.eps
+        residual = output.modules["log_z"].to(output.logp.dtype) + batch.sequence_sum(gap) / length
         weight = importance_weights(output.log_ratio.detach(), batch.mask, "sequence")[:, 0]
         weight = weight if self.cap is None else weight.clamp_max(self.cap)
         return torch.where(who, weight * residual.square(), torch.zeros_like(residual)).sum() / who.sum().clamp_min(1)

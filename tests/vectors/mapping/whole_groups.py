@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
+import torch
+from harness_papers.off_policy.a_star_po import AStarPO
+
+from harness import Groups, PolicyOutput
+from harness.host import build_stack
+from harness.probe_inputs import as_tensor, plain_batch
 from tests.vectors.mapping import Case, Outcome, Run, maps, stack
 
 
@@ -38,3 +46,39 @@ def drpo_length(case: Case) -> Run:
     length = float(np.shape(case.inputs["mask"])[1])
     kl = {"kl": "k1", "low_var_kl": "k3"}[case.params.get("kl_type", "low_var_kl")]
     return Run(stack("drpo-length", length=length, kl=kl, **params), compare=("grad_logp",))
+
+
+@maps("flowrl")
+def flowrl(case: Case) -> Run:
+    """The authors' code computes a clipped weight and uses the unclipped one; verl's recipe caps it at 10."""
+    case.params.get("clip_ratio")
+    cap = {"raw": None, "clamp_max_10": 10.0}[case.params["weight"]]
+    return Run(stack("flowrl", beta=case.params["beta"], cap=cap, eps=1e-8), probe=_with_partition)
+
+
+def _with_partition(run: Run, case: Case) -> Mapping[str, Any]:
+    """Loss and gradients where ln Z is given instead of computed by the module."""
+    inputs = {name: value for name, value in case.inputs.items() if name != "log_z"}
+    batch = plain_batch(inputs)
+    logp = as_tensor(inputs["logp"]).requires_grad_()
+    log_z = as_tensor(case.inputs["log_z"]).requires_grad_()
+    output = PolicyOutput(
+        logp=logp, logp_old=batch.logp_old, mask=batch.mask, modules={"log_z": log_z.reshape(len(batch))}
+    )
+    hooks = build_stack(run.stack).caller()
+    loss = hooks.loss(batch=batch.replace(weights=hooks.aggregate(batch=batch)), output=output)
+    slopes = torch.autograd.grad(loss, (logp, log_z))
+    return {"loss": loss.item(), "grad_logp": slopes[0].numpy(), "grad_log_z": slopes[1].numpy()}
+
+
+@maps("a_star_po_vstar")
+def a_star_po_vstar(case: Case) -> Run:
+    return Run(stack("a-star-po", beta_value=case.params["beta1"]), probe=_values)
+
+
+def _values(run: Run, case: Case) -> Mapping[str, Any]:
+    """The values that `start` computes from what it sampled, prompt by prompt."""
+    rows = case.inputs["rewards_per_prompt"]
+    keys = torch.repeat_interleave(torch.arange(len(rows)), torch.tensor([len(row) for row in rows]))
+    rewards = as_tensor([reward for row in rows for reward in row])
+    return {"v_star": AStarPO(beta_value=case.params["beta1"]).value(Groups(keys), rewards).numpy()}
