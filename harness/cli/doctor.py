@@ -117,10 +117,15 @@ def _methods() -> Iterator[Finding]:
     from harness.host import discover
 
     catalogue = discover()
-    broken = [entry for entry in catalogue.values() if getattr(entry, "error", None)]
-    yield OK, "methods", f"{len(catalogue) - len(broken)} usable"
-    for entry in broken:
-        yield NOTE, "methods", f"{entry.slug} cannot be used: {entry.error}"
+    found: dict[str, list[str]] = {"ok": [], "failed": [], "disabled": [], "clash": []}
+    for name, entry in catalogue.items():
+        found[catalogue.status(entry)].append(name)
+    yield OK, "methods", f"{len(found['ok'])} usable"
+    for name in found["failed"]:
+        yield NOTE, "methods", f"{name} cannot be used: {catalogue[name].error}"
+    for status in ("disabled", "clash"):
+        if found[status]:
+            yield NOTE, "methods", f"{status}: {', '.join(found[status])} (`harness methods` says why)"
 
 
 def _sandbox() -> Iterator[Finding]:

@@ -46,11 +46,10 @@ def _idle(bench: Bench, hook: str, seat: Seat, regime: Regime) -> Remark | None:
     if len(idle) < len(ALL_REGIMES):
         text = f"{seat.label!r} changes nothing with {regime}; it acts where {_acts(idle)}"
     elif wraps:
-        text = f"{seat.label!r} returns what it got, on every batch that was tried"
+        text = f"{seat.label!r} changes nothing of what it gets, on every batch that was tried"
     elif hook == "regularize":
-        zeros = [field.name for field in dataclasses.fields(seat.plugin) if getattr(seat.plugin, field.name) == 0]
-        numbers = [name for name in zeros if not isinstance(getattr(seat.plugin, name), bool)]
-        text = f"{seat.label!r} adds 0" + (f" ({', '.join(f'{name}=0' for name in numbers)})" if numbers else "")
+        causes = ", ".join(f"{name}=0" for name in _causes(seat))
+        text = f"{seat.label!r} adds 0{f' ({causes})' if causes else ', on every batch that was tried'}"
     else:
         return None  # it keeps all of these rows, as a filter may
     return Remark("inert", hook, (seat.label,), text)
@@ -74,6 +73,23 @@ def _changes_nothing(bench: Bench, hook: str, seat: Seat, regime: Regime) -> boo
         alike(bench.run(hook, below, batch, regime), bench.run(hook, [*below, seat], batch, regime))
         for batch in batches
     )
+
+
+def _causes(seat: Seat) -> list[str]:
+    """The parameters that are 0 and whose other values would make a term of `regularize` act."""
+    names = []
+    for field in dataclasses.fields(seat.plugin):
+        value = getattr(seat.plugin, field.name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value == 0:
+            try:
+                other = dataclasses.replace(seat.plugin, **{field.name: type(value)(1)})
+            except Exception:  # noqa: BLE001, S112 - a value that the plugin refuses
+                continue
+            lone = Bench([dataclasses.replace(seat, plugin=other)])
+            idle = _changes_nothing(lone, "regularize", lone.seats[0], Regime(updates=True, lag=True))
+            if not idle and not lone.failures:
+                names.append(field.name)
+    return names
 
 
 def _ratios(bench: Bench, regime: Regime) -> list[Remark]:

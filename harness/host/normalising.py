@@ -28,8 +28,8 @@ class _Part:
 
     hook: str
     label: str
-    wraps: bool
     step: Step
+    discards: bool  # whether it would be the work of another plugin that it leaves unread
 
 
 def double_normalisation(bench: Bench) -> list[Remark]:
@@ -43,7 +43,7 @@ def double_normalisation(bench: Bench) -> list[Remark]:
         text = f"{names}: what each gives stays the same when what it gets is scaled, so the later undoes the earlier"
         found.append(Remark("double normalisation", "", labels, text))
     for part in parts:
-        if part.wraps and _blind(part.step):
+        if part.discards and _blind(part.step):
             text = f"{part.label!r} gives the same whatever is computed below it"
             found.append(Remark("discarded", part.hook, (part.label,), text))
     return found
@@ -56,9 +56,10 @@ def _parts(bench: Bench) -> list[_Part]:
         ("shape_rewards", _shaping, _shaping),
         ("estimate_advantages", _estimating, _wrapping),
     ):
-        for seat in bench.chain(hook):
+        for position, seat in enumerate(bench.chain(hook)):
             wraps = seat.info.hooks[hook] == "wrapper"
-            parts.append(_Part(hook, seat.label, wraps, (around if wraps else plain)(bench, seat)))
+            step = (around if wraps else plain)(bench, seat)
+            parts.append(_Part(hook, seat.label, step, discards=wraps and position > 0))
     return parts
 
 

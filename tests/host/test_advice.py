@@ -222,7 +222,7 @@ def test_wrappers_that_return_what_they_got_are_named_once_with_all_their_hooks(
         type("Silent", (), {hook: hookimpl(wrapper=True)(same) for hook in ("keep", "estimate_advantages", "loss")})
     )
     (found,) = texts("plain+silent", Plain, silent)
-    assert found.startswith("inert: keep, estimate_advantages, loss of 'silent' returns what it got")
+    assert found.startswith("inert: keep, estimate_advantages, loss of 'silent' changes nothing of what it gets")
     assert texts("halve(factor=1.0)+plain", Halve, Plain)
     assert not texts("halve+plain", Halve, Plain)
 
@@ -258,3 +258,29 @@ def test_measuring_leaves_the_stack_as_it_was():
     built = stack("counts", Counts)
     remarks(built)
     assert "seen" not in vars(built.plugins[0][1])
+
+
+def test_the_parameter_that_makes_a_penalty_zero_is_found_by_trying():
+    @method
+    class Two:
+        floor: float = 0.0
+        beta: float = 0.0
+        count: int = 0
+
+        @hookimpl
+        def regularize(self, output):
+            return self.beta * output.logp
+
+    assert texts("two+plain", Two, Plain) == ["inert: regularize of 'two' adds 0 (beta=0)"]
+
+
+def test_rewards_that_are_made_anew_discard_another_plugins_only():
+    @method
+    class Anew:
+        @hookimpl(wrapper=True)
+        def shape_rewards(self, batch):
+            yield
+            return batch.replace(rewards=batch.correct.double()[:, None].expand_as(batch.rewards))
+
+    assert not texts("centred+anew", Centred, Anew, regime=SEVERAL)
+    assert kinds("centred+scaled+anew", Centred, Scaled, Anew, regime=SEVERAL) == {("discarded", ("anew",))}
