@@ -31,6 +31,7 @@ class COPOConsistency:
 
     consistency: False leaves lambda out. scale: False centres both only. blend: "local" or "global" set w to 1 or 0.
     forced: w = 0 where the local advantage is 0 ("flat") or the reward is 0 ("wrong"). dual: c of the dual clip.
+    clip_low, clip_high: bounds of both losses.
     Edge cases: all wrong is pushed down and all right up if other prompts differ; one prompt alone has global A 0.
     Answers are the number that a text gives, else the text. Not the count-based COPO.
     Source: arXiv 2508.04138 and the authors' code (sharpness and threshold as a survey reports them). Confidence: code.

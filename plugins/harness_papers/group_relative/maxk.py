@@ -27,7 +27,7 @@ class MaxK:
     w_ij = C(j-2, k-2) (1 + d_i + d_j) + C(j-3, k-3) sum_{l<j, l/=i} d_l.  Token loss -n (r_i - b_i) logp.
 
     baseline: "loo-1" subtracts the best of the same subsets without i, on-policy ("group": the z-score of r, the
-    paper's "BoN mean"; "none"). k: at most the size of the group.
+    paper's "BoN mean", + eps; "none"). k: at most the size of the group.
     Edge cases: d = 0 is PKPO; equal rewards and groups of one give 0 ("none": c k).
     Source: arXiv 2510.23393, formulas checked against all subsets. Confidence: paper (k in training not found).
     """

@@ -15,6 +15,8 @@ from harness_papers.answers import answer_classes, with_answers
 if TYPE_CHECKING:
     from harness import Batch
 
+DECIMALS = 12  # beyond them equal scores differ by the order in which they were summed
+
 
 @method(name="polychromic", paper="2509.25424", base="grpo(beta=0)", scope="group", experimental=True)
 class Polychromic:
@@ -63,4 +65,5 @@ class Polychromic:
         beside = (groups.sum(reward) - reward) * (groups.sum((1 - two) / same) + two)
         beside = beside + groups.sum(reward * two) - alike.sum(reward * two)
         chance = (drawn - 1) / (total - 1).clamp_min(1)
-        return ((reward * alone + chance * beside) / drawn.square()).to(batch.rewards.dtype)
+        score = (reward * alone + chance * beside) / drawn.square()
+        return score.round(decimals=DECIMALS).to(batch.rewards.dtype)

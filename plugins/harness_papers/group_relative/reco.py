@@ -26,7 +26,7 @@ class ReCo:
     the ratio of the clipped loss is v = pi (1 - pi) / (pi_old (1 - pi_old)), whose value clips and weighs, and through
     which the gradient is that of logp (a derivative of pi (1 - pi) would change sign at 1/2).
 
-    reweight, variance: either part alone.
+    reweight, variance: either part alone. clip: both bounds, 0.2 as the base.
     Edge cases: equally likely completions weigh 1; a token of probability near 1 stops learning (1 - pi is at least
     1e-6); equal rewards and groups of one give 0.
     Source: abstract and digests of arXiv 2607.26862; both formulas are reconstructed. Confidence: abstract

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 SMALL = 1e-6
 
 
-@method(
-    name="riskpo", paper="2510.00911", base="grpo(beta=0)",
-    exempt={"permutation": "consecutive prompts make a bundle, so their order matters"},
-)  # fmt: skip
+@method(name="riskpo", paper="2510.00911", base="grpo(beta=0)")
 class RiskPO:
     """One completion of each of several prompts makes a paper; only the lower and middle part of paper scores counts.
 

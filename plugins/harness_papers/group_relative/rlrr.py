@@ -67,7 +67,7 @@ class RLRRPure(RLRRHybrid):
     """Only the rank counts: right before wrong, short before long, then by reward.
 
     s_i = (r_max - r_i) / (r_max - 1), 1 for the best and 0 for the worst rank of the group; ranks, centring and the
-    bounds on the advantage are those of rlrr-hybrid, as are the parameters (`tau` has no part).
+    bounds on the advantage are those of rlrr-hybrid, as are `bin`, `slack`, `scale` and `eps` (`tau` has no part).
 
     Edge cases: a single rank gives 0.
     Source: arXiv 2601.23058 by way of an annotated re-implementation. Confidence: secondary.

@@ -27,7 +27,7 @@ class SPPOSequence:
 
     V is a linear head on the policy's hidden state at the end of the prompt (the paper has a model of its own), with
     an optimizer of its own (`critic_lr`, ours for the head; 1e-5 for the paper's model). Rewards are cut to [0, 1] for
-    the cross-entropy.
+    the cross-entropy, whose weight is `value_weight`.
     Edge cases: an untrained critic gives R - 1/2; unanimous groups still teach; works with groups of one; a prompt
     whose completions are all empty has V = 0. Not Self-Play Preference Optimization.
     Source: arXiv 2604.08865 and the authors' code. Confidence: code.

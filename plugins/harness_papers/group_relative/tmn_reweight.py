@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -52,7 +54,7 @@ class TMNReweight:
         return token_mean_weights(batch.mask)
 
     def _tasks(self, batch: Batch) -> Groups:
-        """The groups of batch by task, a member each."""
-        numbers: dict[str, int] = {}
-        rows = [numbers.setdefault(batch.prompts[row].task, len(numbers)) for row in batch.groups.first.tolist()]
-        return Groups(torch.tensor(rows, dtype=torch.long, device=batch.device))
+        """The groups of the batch by task, a member each."""
+        names = list(map(operator.attrgetter("task"), batch.prompts))
+        rows = torch.as_tensor(np.unique(names, return_inverse=True)[1].reshape(-1), device=batch.device)
+        return Groups(rows[batch.groups.first])

@@ -25,7 +25,7 @@ def test_right_before_wrong_and_no_wrong_answer_gains():
     # One wrong answer among two right ones: its rank is the last, and all that exceeds the bounds is cut.
     close = advantages("rlrr-pure", [1.0, 1.0, 1.0], **{**THREE, "correct": [True, True, False], "lengths": [9, 90, 9]})
     assert close.tolist() == approx([0.5, 0, -0.5])
-    assert advantages("rlrr-hybrid(tau=9)", [1.0, 1.0, 0.0], lengths=[9, 90, 9], max_tokens=100)[1] == approx(-1e-3)
+    assert advantages("rlrr-hybrid", [1.0, 1.0], lengths=[9, 90], max_tokens=100)[1] == approx(-1e-3)
 
 
 @pytest.mark.parametrize("method", ["rlrr-hybrid", "rlrr-pure"])
