@@ -9,7 +9,7 @@ from torch import Tensor
 
 from harness import hookimpl, method
 from harness.mathematics import ppo_clip_loss, token_mean_weights
-from harness_papers.entropy.monitor import covariance, largest
+from harness_papers.entropy.monitor import covariance
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 @method(
     name="clip-cov", paper="2505.22617", base="grpo(beta=0)", clips=True,
     neutral={"low": 1.0, "high": 1.0}, neutral_to="grpo(beta=0)+token-mean",
-    exempt={"permutation": "which candidates lose their gradient is drawn by their place in the minibatch"},
 )  # fmt: skip
 class ClipCov:
     """A random handful of the tokens whose log-probability and advantage vary together most gets no gradient.
@@ -50,8 +49,12 @@ class ClipCov:
         free = losses <= -ratio * advantages
         candidates = (found > self.low) & (found < self.high) & free & (batch.mask > 0)
         count = max(1, int(self.share * int((batch.mask > 0).sum())))
-        chance = torch.rand(candidates.shape, generator=state.generator, dtype=torch.float64).to(batch.device)
-        return torch.where(largest(chance, candidates, count), torch.zeros_like(losses), losses)
+        # Drawn by their rank, so that neither the order of the rows nor padding decides.
+        places = candidates.flatten().nonzero()[:, 0]
+        ranked = places[found.flatten()[places].argsort(stable=True)]
+        drawn = torch.randperm(len(places), generator=state.generator)[:count].to(batch.device)
+        lost = torch.zeros_like(candidates.flatten()).index_fill(0, ranked[drawn], value=True)
+        return torch.where(lost.reshape(candidates.shape), torch.zeros_like(losses), losses)
 
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:
