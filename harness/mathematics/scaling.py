@@ -17,14 +17,16 @@ def whiten(
     """(x - mean) / sqrt(var + eps) over all counted tokens of x [N, T], 0 elsewhere; 0 where all are equal.
 
     correction: 0 for the variance over n instead of n - 1. floor: sqrt(max(var, eps)) instead.
-    count_eps: added to the number of tokens that the mean is taken over (1e-8 in verl; then equal values give no 0).
+    count_eps: added to the number of tokens that both means are taken over (1e-8 in verl; equal values give no 0 then).
     """
     flat, counts = x.expand_as(mask).reshape(-1), mask.reshape(-1) > 0
     every = Groups(torch.zeros(flat.shape[0], dtype=torch.long, device=x.device))
     std = every.std(flat, counts, correction=correction)
     center = every.center(flat, counts)
     if count_eps:
-        center = center + every.mean(flat, counts) * count_eps / (counts.sum() + count_eps)
+        number = counts.sum().to(x.dtype)
+        share = number / (number + count_eps)
+        center, std = center + every.mean(flat, counts) * (1 - share), std * share.sqrt()
     variance = std.square().clamp_min(eps) if floor else std.square() + eps
     return masked((center * variance.rsqrt()).reshape(mask.shape), mask)
 

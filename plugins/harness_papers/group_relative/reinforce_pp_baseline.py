@@ -37,8 +37,8 @@ class ReinforcePPBaseline:
 
     beta: puts the KL into the advantage instead, before whitening: B_i - beta sum_{t' >= t} kl (OpenRLHF, kl="k1");
     returns: False takes each token's own kl, not the sum to come (NeMo, kl="k3"). population, floor: the variance over
-    n, and at least eps instead of plus eps (OpenRLHF, NeMo). count_eps: added to the number of tokens in the whitening's
-    means (verl: 1e-8). single: "raw" keeps the reward of a group of one (verl).
+    n, and at least eps instead of plus eps (OpenRLHF, NeMo). count_eps: added to the number of tokens in the means of
+    the whitening (verl: 1e-8). single: "raw" keeps the reward of a group of one (verl).
     Edge cases: an all-equal group has B = 0 and A = -mu / sigma, which is 0 only if long and short answers balance.
     Source: arXiv 2501.03262 (later versions); verl, OpenRLHF, NeMo. Confidence: code.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness import probe
 from tests.vectors.mapping import Case, Outcome, Run, Slip, maps, stack
-from tests.vectors.mapping.reductions import trl_reduction
+from tests.vectors.mapping.reductions import reduction, trl_reduction
 
 
 def sizes(case: Case) -> np.ndarray[Any, np.dtype[Any]]:
@@ -29,7 +29,7 @@ def reinforce_pp_baseline(case: Case) -> Run:
         }  # fmt: skip
         return Run(stack("reinforce-pp-baseline", **params))
     case.require(ddof=1)
-    return Run(stack("reinforce-pp-baseline", eps=case.params["eps"], single="raw"))
+    return Run(stack("reinforce-pp-baseline", eps=case.params["eps"], single="raw", count_eps=1e-8))
 
 
 @maps("opo")
@@ -180,4 +180,4 @@ def copo_loss(case: Case) -> Run:
         "forced": "wrong" if "zero" in mode else "flat" if "forced" in mode else "none",
     }  # fmt: skip
     case.require(agg="token-mean")
-    return Run(stack("copo-consistency", **params))
+    return Run(f"{stack('copo-consistency', **params)}+{reduction(case)}")

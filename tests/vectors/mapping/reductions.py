@@ -9,6 +9,7 @@ import numpy as np
 from tests.vectors.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stack
 
 ROW_EPS = 1e-8  # verl, OpenRLHF, NeMo and ROLL add it to a row's number of tokens
+COUNT_EPS = {"modelscope/Trinity-RFT", "hijih/copo-code"}  # and these to the number of tokens
 ROLL = "alibaba/ROLL"
 UNMASKED = Slip("ROLL's token mean does not apply the mask, so padding enters the loss")
 MID_2025 = "(mid-2025 verl variant)"
@@ -71,6 +72,8 @@ def _present(name: str, case: Case) -> str | None:
     devices = case.params.get("dp_size", 1)
     tokens, rows = case.params.get("batch_num_tokens"), case.params.get("global_batch_size")
     number = {} if rows is None else {"rows": rows / devices}
+    if name == "token-mean" and case.repo in COUNT_EPS:
+        return stack("token-mean", eps=ROW_EPS)
     if name == "token-mean":
         return "token-mean" if tokens is None else stack("token-mean", tokens=tokens / devices)
     if name == "token-sum":
