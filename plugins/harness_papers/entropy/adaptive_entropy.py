@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="adaptive-entropy", paper="2505.22312", base="grpo(beta=0)", needs={"entropy"}, neutral={"delta": 0.0})
+@method(
+    name="adaptive-entropy", paper="2505.22312", base="grpo(beta=0)", needs={"entropy"}, neutral={"delta": 0.0},
+    active={"target": 100.0},
+)  # fmt: skip
 class AdaptiveEntropy:
     """The coefficient of an entropy bonus rises while the policy's entropy is below a target, and is off above it.
 

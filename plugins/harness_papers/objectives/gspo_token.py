@@ -21,7 +21,8 @@ class GSPOToken(GSPO):
     s_{i,t} = sg[s_i] pi / sg[pi], s_i the length-normalised ratio;  l = -min(s A, clip(s, 1 - clip_low, 1 + clip_high)
     A) with A_{i,t};  L = mean over a completion's tokens, then over completions.
 
-    For one advantage per completion it is GSPO in value and gradient; with token advantages GSPO takes their mean.
+    For one advantage per completion it is GSPO in value and gradient; with token advantages GSPO takes their mean. eps:
+    as there.
     Edge cases: as GSPO, but a clipped completion may keep tokens whose advantage has the other sign.
     Source: arXiv 2507.18071; verl ("gspo"), TRL. Confidence: code.
     """

@@ -22,7 +22,8 @@ class VESPO:
     """The ratio of the whole completion, not normalised by length, weighs it by a gamma density that peaks near 1.
 
     log w_i = sum_t log(pi / pi_behaviour), in [log 1e-8, 20];  phi = exp(lambda + k log w - lambda w), so phi(1) = 1;
-    (k, lambda) is the positive pair where A >= 0;  l = -sg[phi] A logp;  L = mean over all tokens.
+    (k, lambda) is (k_pos, lambda_pos) where A >= 0, else (k_neg, lambda_neg);  l = -sg[phi] A logp;  L = mean over
+    all tokens.
 
     against: as in the off-policy corrections: stale rows against the sampler, fresh ones against the start of the step;
     "sampler" always (TRL and the authors with rollout correction), "old" never.

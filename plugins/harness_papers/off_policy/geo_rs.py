@@ -14,7 +14,7 @@ class GeometricRejection(MIS):
     own ratio, untruncated ("seq-mask-tis" of NeMo and OpenRLHF; verl's rejection alone is weigh="none").
 
     The bounds (NeMo's; verl's documentation has 0.999 to 1.001) are for two engines with the same weights: completions
-    of older weights leave them at once, then widen them. Other parameters as in mis.
+    of older weights leave them at once, then widen them. level, denominator, normalize, stale_only: as in mis.
     Source: "When speed kills stability" (2025); NeMo, OpenRLHF, verl. Confidence: code.
     """
 

@@ -11,7 +11,7 @@ class IcePop(MIS):
     """A token is weighted by the ratio of learner to sampler while that is within bounds, and dropped outside them.
 
     k = pi_old / pi_sampler;  w = sg[k] if low <= k <= high, else 0;  l <- w l, after the clip. Masked importance
-    sampling of tokens, with a lower bound; parameters as in mis.
+    sampling of tokens, with a lower bound. level, weigh, denominator, normalize, stale_only: as in mis.
     Source: "Small leak can sink a great ship" (Ling team, 2025); NeMo, OpenRLHF, slime. Confidence: code.
     """
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class RolloutRejection:
     """Tokens or completions on which sampler and learner diverge by more than a bound leave the loss.
 
-    d = estimate of KL(pi_sampler || pi_old) at every token, with x = log pi_sampler - log pi_old: k1 = x, k2 = x^2 / 2,
+    d is a measure of KL(pi_sampler || pi_old) at every token, with x = log pi_sampler - log pi_old: k1 = x, k2 = x^2 / 2,
     k3 = exp(-x) - 1 + x; kept iff low <= d <= high at the `level`: "token", or "sum", "mean", "max" of the completion.
 
     Several tests are several of these in a stack: all must pass. The bounds are on d; verl writes those of k1 as
     bounds on the ratio pi_sampler / pi_old, whose logarithm it is. high: 0.01 is ours, verl has no default.
     denominator: "kept" takes what is dropped out of the mask (verl), and needs the old log-probabilities before the
-    loss; "all" only out of the numerator (AReaL).
+    loss; "all" only out of the numerator (AReaL). stale_only: fresh rows are all kept.
     Edge cases: everything dropped gives loss 0; an unknown sampler probability counts as no divergence.
     Source: verl's rollout correction. Confidence: code.
     """
