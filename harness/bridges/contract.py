@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from harness.errors import UsageError, nearest
 from harness.hookspecs import HOOKS
 from harness.host import Stack, build_stack, discover
-from harness.host.plugin import NEEDS
+from harness.host.info import NEEDS
 
 __all__ = ["TRL", "VERL", "Bridge", "as_stack", "check", "table"]
 

@@ -10,7 +10,7 @@ _EXPORTS = {
     "Entry": "entry",
     "HOST_API": "api",
     "HookCaller": "caller",
-    "MethodInfo": "plugin",
+    "MethodInfo": "info",
     "PluginSpec": "parsing",
     "Seat": "stack",
     "Stack": "stack",
@@ -19,7 +19,7 @@ _EXPORTS = {
     "discover": "discovery",
     "hookimpl": "markers",
     "method": "plugin",
-    "needs_of": "plugin",
+    "needs_of": "info",
     "parse_stack": "parsing",
     "split_methods": "parsing",
 }
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from harness.host.catalogue import Catalogue
     from harness.host.discovery import discover
     from harness.host.entry import Entry
+    from harness.host.info import MethodInfo, needs_of
     from harness.host.markers import hookimpl
     from harness.host.parsing import PluginSpec, parse_stack, split_methods
-    from harness.host.plugin import MethodInfo, method, needs_of
+    from harness.host.plugin import method
     from harness.host.stack import Seat, Stack, build_stack
     from harness.host.trained import Trained
 

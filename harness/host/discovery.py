@@ -13,7 +13,7 @@ from harness.host.api import mismatch
 from harness.host.autoload import Autoload, normal
 from harness.host.catalogue import Catalogue
 from harness.host.entry import Entry
-from harness.host.plugin import slug_of
+from harness.host.info import SLUG, slug_of
 from harness.host.reading import Card
 from harness.host.source_cache import SourceCache
 
@@ -88,6 +88,9 @@ def _installed(point: Point, distribution: str, version: str, autoload: Autoload
     refusal = autoload.refusal(distribution)
     if refusal:
         return Entry(**fields, path=None, error=refusal, disabled=True)
+    if not re.fullmatch(SLUG, fields["slug"]):
+        text = f"is called {point.name!r}, which cannot be written in a stack; its author can use a-z, 0-9 and -"
+        return Entry(**fields, path=None, error=text, refused=True)
     if not re.fullmatch(r"[\w.]+:[\w.]+", f"{module}:{attr}"):
         text = f"has the entry point {point.value!r}, which is not module:Class"
         return Entry(**fields, path=None, error=text, refused=True)

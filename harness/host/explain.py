@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.hookspecs import HOOKS
 from harness.host.hidden import FIRST, PASSING
-from harness.host.plugin import needs_of
+from harness.host.info import needs_of
 from harness.host.regime import Regime
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from torch import Tensor
 from harness.batch import Batch
 from harness.host.bench import Bench, alike, make_batch
 from harness.host.hidden import EXEMPT
-from harness.host.plugin import needs_of
+from harness.host.info import needs_of
 from harness.host.regime import ALL_REGIMES, Regime
 from harness.host.remark import MEASURED, Remark
 from harness.host.stack import Seat

@@ -16,9 +16,9 @@ from harness.host.claims import check_conflicts
 from harness.host.discovery import discover
 from harness.host.entry import Entry
 from harness.host.hidden import check_order
+from harness.host.info import MethodInfo, needs_of
 from harness.host.parameters import accept, without_defaults
 from harness.host.parsing import PluginSpec, parse_stack, spell_stack
-from harness.host.plugin import MethodInfo, needs_of
 
 if TYPE_CHECKING:
     from harness.host.caller import HookCaller

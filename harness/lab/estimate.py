@@ -12,7 +12,7 @@ from torch import Tensor
 from harness.batch import Batch
 from harness.errors import HarnessError
 from harness.host import HookCaller, Stack
-from harness.host.plugin import scope_of
+from harness.host.info import scope_of
 from harness.lab.draw import Simulation
 from harness.policies.rollouts import Request
 

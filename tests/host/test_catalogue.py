@@ -148,6 +148,13 @@ def test_an_entry_point_that_is_no_place_is_listed_with_its_reason(install, valu
         build_stack("zoo-odd", catalogue)
 
 
+def test_a_name_that_cannot_be_written_in_a_stack_is_listed_with_its_reason(install):
+    package = install("zoo-one", "1.0", {"own": ALONE}, {})
+    records = next(package.parent.glob("*.dist-info")) / "entry_points.txt"
+    records.write_text("[harness.methods]\nmy idea = zoo_one.own:Parent\n")
+    assert "'my idea', which cannot be written in a stack" in discover()["my idea"].error
+
+
 @pytest.mark.parametrize("content", [b"[harness.methods]\nno equals sign\n", b"\xff\xfe", b"no section\n"])
 def test_a_distribution_with_broken_records_does_not_break_the_listing(install, content):
     package = install("zoo-one", "1.0", {"own": ALONE}, {})

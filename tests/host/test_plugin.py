@@ -6,7 +6,7 @@ import pytest
 
 from harness import PluginError, hookimpl, method
 from harness.host import needs_of
-from harness.host.plugin import slug_of
+from harness.host.info import slug_of
 
 
 @method(paper="1234.5678", base="grpo(beta=0)", needs={"entropy"}, clips=True, scope="group")
@@ -118,6 +118,9 @@ def test_every_field_needs_a_literal_default():
 def test_decorator_arguments_are_checked():
     with pytest.raises(PluginError, match=r"scope must be"):
         method(scope="token")(type("Bad", (), {}))
+    for name in ("MyIdea", "my idea", "-x", "a+b", "a(b)"):
+        with pytest.raises(PluginError, match=r"cannot be written in a stack; use a-z"):
+            method(name=name)(type("Bad", (), {}))
     with pytest.raises(PluginError, match=r"paper must be a string"):
         method(paper=2601.05242)(type("Bad", (), {}))
 
