@@ -21,7 +21,7 @@ KINDS = ("plain", "loo", "loo-1")
 class PKPO:
     """Each completion gets its contribution to the unbiased estimate of the best of k samples.
 
-    Sums over the k-subsets I of the group, C of them:
+    Sums over the k-subsets I of the group, C of them, by `kind`:
     "plain"  s_i = (1/C) sum_{I with i} max_I R;
     "loo"    s_i - (1/(G-1)) sum_{j != i} s_j of the group without i (needs G > k);
     "loo-1"  (1/C) sum_{I with i} (max_I R - max_{I without i} R) (recommended; k >= 2).
