@@ -6,8 +6,9 @@ gradient of the composed loss with respect to what the policy said.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from harness.batch import Batch, PolicyOutput
 from harness.conformance.plugin_state import Memory
-from harness.conformance.probe_batch import TAG, Edit, decorated, noisy, unchanged
+from harness.conformance.probe_batch import TAG, Edit, cloned, decorated, noisy, unchanged
 from harness.conformance.task import PROMPTS, tiny_trial
 from harness.training.loop import STAGES, step
 from harness.training.passes import Pass
@@ -105,11 +106,23 @@ class Lab:
             rounds(self.context)
         state = self.context.state
         assert state.gathered is not None
-        self.probe = decorated(state.gathered.replace(kept=torch.ones_like(state.gathered.kept)))
+        self._probe = decorated(state.gathered.replace(kept=torch.ones_like(state.gathered.kept)))
         self._place = {name: getattr(state, name) for name in ("round", "draws")} | {"places": dict(state.places)}
         self._memory = Memory(self.trial.stack)
         # by hook, what it returned up to here
         self.returned = {} if self.journal is None else {k: tuple(v) for k, v in self.journal.returned.items()}
+
+    @property
+    def probe(self) -> Batch:
+        """The rows of the step, as tensors of their own: what a plugin does to them in place is done to a copy."""
+        return cloned(self._probe)
+
+    @contextlib.contextmanager
+    def moment(self) -> Iterator[None]:
+        """Plugins and state where they were after the rounds of the step, and torch's global generator where it was."""
+        self.rewind()
+        with seeded(self.seed, self.number):
+            yield
 
     def rewind(self) -> None:
         """Put plugins and state where they were after the rounds of the step."""
@@ -128,9 +141,9 @@ class Lab:
 
     def outcome(self, change: Edit = unchanged, *, after: Edit = unchanged) -> Outcome:
         """The step on the probe after a change; `after` changes what is known of the rows once they are annotated."""
-        self.rewind()
-        batch = self.prepare(change(self.probe), after)
-        return _nothing() if batch is None else self.lose(self.said(batch))
+        with self.moment():
+            batch = self.prepare(change(self.probe), after)
+            return _nothing() if batch is None else self.lose(self.said(batch))
 
     def prepare(self, gathered: Batch, after: Edit = unchanged) -> Batch | None:
         """From sampled rows to what enters the loss; None where no row is kept or nothing trains."""

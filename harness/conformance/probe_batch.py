@@ -5,7 +5,9 @@ Everything is a function of a row's tag, which travels with it, so that no order
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +17,7 @@ from harness.batching import pad_left, pad_right
 from harness.conformance.task import GROUP
 
 __all__ = [
-    "TAG", "Edit", "decorated", "noisy", "padded", "permuted", "rewarded", "tiled", "unchanged", "with_holes",
+    "TAG", "Edit", "cloned", "decorated", "noisy", "padded", "permuted", "rewarded", "tiled", "unchanged", "with_holes",
     "with_lengths",
 ]  # fmt: skip
 
@@ -26,6 +28,17 @@ TAG = "conformance_row"  # 1 to N on the rows of the probe; 0 on rows that a plu
 def unchanged(batch: Batch) -> Batch:
     """The batch."""
     return batch
+
+
+def cloned(batch: Batch) -> Batch:
+    """The batch with copies of all tensors."""
+
+    def copy(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            return x.clone()
+        return {name: copy(item) for name, item in x.items()} if isinstance(x, Mapping) else x
+
+    return batch.replace(**{field.name: copy(getattr(batch, field.name)) for field in dataclasses.fields(batch)})
 
 
 def unit(batch: Batch, salt: int, *, per_token: bool = False) -> Tensor:

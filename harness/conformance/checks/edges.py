@@ -60,11 +60,11 @@ def _require_masked(outcome: Outcome) -> None:
 def _check_mask(bench: Bench) -> None:
     """Numbers at padded places are garbage: they change nothing."""
     lab = bench.lab
-    lab.rewind()
-    batch = lab.prepare(lab.probe, _garbage)
-    if batch is None:
-        return
-    changed = lab.lose(lab.said(batch), lambda leaves: _garbage_leaves(leaves, _padding(batch)))
+    with lab.moment():
+        batch = lab.prepare(lab.probe, _garbage)
+        if batch is None:
+            return
+        changed = lab.lose(lab.said(batch), lambda leaves: _garbage_leaves(leaves, _padding(batch)))
     require_equal(bench.outcome, changed, TOLERANCE, "with other numbers at masked-out tokens")
 
 

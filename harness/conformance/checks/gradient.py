@@ -6,6 +6,8 @@ evaluation are played back in the others, so that surrogates whose value means n
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -63,16 +65,14 @@ class HeldStill(TorchFunctionMode):
 def check(bench: Bench) -> str:
     """Along random directions of everything that the policy said."""
     lab = bench.lab
-    lab.rewind()
-    batch = lab.prepare(lab.probe)
-    if batch is None:
-        raise NotApplicable("nothing of the probe trains")
-    said, noise = lab.said(batch), torch.Generator().manual_seed(bench.seed)
-    base = {name: x.detach() for name, x in said.leaves().items()}
-    lab.rewind()
-    lab.context.state.gathered = said.batch
-    leaves = said.leaves()
-    with HeldStill() as held:
+    with lab.moment():
+        batch = lab.prepare(lab.probe)
+        if batch is None:
+            raise NotApplicable("nothing of the probe trains")
+        said = lab.said(batch)
+    noise, leaves = torch.Generator().manual_seed(bench.seed), said.leaves()
+    base = {name: x.detach() for name, x in leaves.items()}
+    with _before_loss(lab, said), HeldStill() as held:
         gradients = _gradients(lab, said, leaves)
     if not any(bool(x.any()) for x in gradients.values()):
         raise NotApplicable("the loss has no gradient on the probe")
@@ -109,6 +109,14 @@ def _compare(
         )
 
 
+@contextlib.contextmanager
+def _before_loss(lab: Lab, said: Said) -> Iterator[None]:
+    """The same state of plugins and generators for every evaluation of the loss."""
+    with lab.moment():
+        lab.context.state.gathered = said.batch
+        yield
+
+
 def _gradients(lab: Lab, said: Said, leaves: Leaves) -> dict[str, Tensor]:
     loss, extra, _ = lab.objective(said, leaves)
     total = loss + extra
@@ -124,9 +132,7 @@ def _gradients(lab: Lab, said: Said, leaves: Leaves) -> dict[str, Tensor]:
 
 def _value(lab: Lab, said: Said, leaves: Leaves, tape: list[tuple[Any, Any]]) -> float:
     """The loss at other values, from the same state of the plugins."""
-    lab.rewind()
-    lab.context.state.gathered = said.batch
     leaves = {name: x.clone().requires_grad_() if x.is_floating_point() else x for name, x in leaves.items()}
-    with HeldStill(tape):
+    with _before_loss(lab, said), HeldStill(tape):
         loss, extra, _ = lab.objective(said, leaves)
     return float((loss + extra).detach())

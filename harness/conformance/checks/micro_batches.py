@@ -40,15 +40,15 @@ def _gradient(bench: Bench, rows: int) -> Tensor | None:
     """The gradient of the probe's loss by the real learner, as one vector; None if nothing trains."""
     lab, learner = bench.lab, bench.lab.context.learner
     before = learner.config
-    lab.rewind()
-    batch = lab.prepare(lab.probe)
-    if batch is None:
-        return None
-    learner.config = before.model_copy(update={"micro_batch": rows})
-    try:
-        learner.backward(batch)
-        found = [torch.zeros_like(p) if p.grad is None else p.grad for p in learner.parameters]
-        return torch.cat([gradient.flatten().clone() for gradient in found])
-    finally:
-        learner.optimizer.zero_grad(set_to_none=True)
-        learner.config, learner.pending = before, 0
+    with lab.moment():
+        batch = lab.prepare(lab.probe)
+        if batch is None:
+            return None
+        learner.config = before.model_copy(update={"micro_batch": rows})
+        try:
+            learner.backward(batch)
+            found = [torch.zeros_like(p) if p.grad is None else p.grad for p in learner.parameters]
+            return torch.cat([gradient.flatten().clone() for gradient in found])
+        finally:
+            learner.optimizer.zero_grad(set_to_none=True)
+            learner.config, learner.pending = before, 0

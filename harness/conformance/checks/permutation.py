@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,15 +20,23 @@ TOLERANCE = 1e-9
 
 def check(bench: Bench) -> str:
     """Without ties first; then with them, where "the first of equals" shows."""
-    seed = bench.seed + 1
-    moved = bench.lab.outcome(lambda batch: permuted(batch, seed))
-    require_equal(bench.outcome, moved, TOLERANCE, "in another order of rows and groups")
-    straight, moved = bench.lab.outcome(_tied), bench.lab.outcome(lambda batch: permuted(_tied(batch), seed))
-    try:
-        require_equal(straight, moved, TOLERANCE, "in another order of rows with equal rewards")
-    except CheckFailed as fault:
-        raise CheckFailed(f"{fault} (without ties it holds)") from None
+    orders = [_backwards, *(functools.partial(permuted, seed=3 * bench.seed + i) for i in range(2))]
+    for order in orders:
+        moved = bench.lab.outcome(order)
+        require_equal(bench.outcome, moved, TOLERANCE, "in another order of rows and groups")
+    straight = bench.lab.outcome(_tied)
+    for order in orders:
+        moved = bench.lab.outcome(lambda batch, order=order: order(_tied(batch)))
+        try:
+            require_equal(straight, moved, TOLERANCE, "in another order of rows with equal rewards")
+        except CheckFailed as fault:
+            raise CheckFailed(f"{fault} (without ties it holds)") from None
     return "rows, groups, ties"
+
+
+def _backwards(batch: Batch) -> Batch:
+    """The last row first, the last group named first."""
+    return batch.replace(prompt=batch.prompt.max() - batch.prompt)[torch.arange(len(batch) - 1, -1, -1)]
 
 
 def _tied(batch: Batch) -> Batch:

@@ -1,0 +1,292 @@
+"""A plugin that passes every check, and for every check one that fails it and no other."""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+from torch import nn
+
+from harness import PluginError, hookimpl, method
+
+
+@method(paper="2402.03300", neutral={"strength": 0.0})
+class Good:
+    """A method of all trades: advantages on a steady scale, a mean over completions.
+
+    A <- A (1 + strength) / (1 + strength v), with v a running mean of A^2.
+
+    strength: 0 is the base. decay: of the running mean.
+    Edge cases: ties give 0 and only decay v.
+    """
+
+    strength: float = 0.5
+    decay: float = 0.9
+
+    @hookimpl
+    def start(self):
+        """Nothing seen yet."""
+        self.square = 1.0
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, batch):
+        """What lies below, on a steady scale."""
+        below = yield
+        squares = batch.sequence_sum(below.square().expand_as(batch.mask)).sum() / batch.mask.sum().clamp_min(1)
+        self.square = self.decay * self.square + (1 - self.decay) * float(squares)
+        return below * (1 + self.strength) / (1 + self.strength * self.square)
+
+
+@method(exempt={"padding": "no reason is good enough"})
+class OddExemption:
+    """Twice the advantage, with an exemption from what nobody may be exempt from."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Twice."""
+        return 2 * (yield)
+
+
+@method
+class Idle:
+    """Does nothing at all, at length."""
+
+    @hookimpl(wrapper=True)
+    def policy_loss(self):
+        """What lies below."""
+        return (yield)
+
+
+@method(identity=True)
+class FalseIdentity:
+    """Says that it is an identity, and is none."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """A little more."""
+        return 1.000001 * (yield)
+
+
+@method(neutral={"scale": 1.0})
+class NotNeutral:
+    """Claims a neutral scale that is not neutral."""
+
+    scale: float = 2.0
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Never quite the base."""
+        return self.scale * (yield) * 1.001
+
+
+@method
+class TiesAreNaN:
+    """A z-score that forgets what happens where all are equal."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """0 / 0 in a tied group."""
+        return batch.groups.center(batch.reward) / batch.groups.std(batch.reward)
+
+
+@method
+class ReadsPadding:
+    """Weighs a token by its log-probability, after the end of the completion too."""
+
+    @hookimpl
+    def loss(self, batch, output):
+        """The mask comes too late."""
+        return -(batch.advantages * output.logp).sum() / batch.mask.sum()
+
+
+@method
+class ByPlace:
+    """Later rows count for more."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, batch):
+        """By the number of the row."""
+        return (yield) * (1 + torch.arange(len(batch), dtype=batch.mask.dtype)[:, None] / 100)
+
+
+@method
+class FirstOfEquals:
+    """The first of the best completions counts twice."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, batch):
+        """Ranks break ties by the order of the rows."""
+        best = batch.groups.rank(-batch.reward) == 0
+        return (yield) * (1 + best[:, None].to(batch.mask.dtype))
+
+
+@method
+class ByWidth:
+    """Divides by the padded width of the batch."""
+
+    @hookimpl
+    def aggregate(self, batch):
+        """T is not a property of any completion."""
+        return batch.mask / (len(batch) * batch.tokens)
+
+
+class CentredOverChunk(nn.Module):
+    """Looks at the other rows of its pass."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, batch, hidden):
+        """[N, T]."""
+        del batch
+        return (hidden - hidden.mean(0, keepdim=True)) @ self.weight
+
+
+@method(needs={"hidden"})
+class ChunkNorm:
+    """A module that normalises over the rows of its pass."""
+
+    @hookimpl
+    def build(self, policy):
+        """One module."""
+        return {"norm": CentredOverChunk(policy.model.config.hidden_size)}
+
+    @hookimpl
+    def regularize(self, output):
+        """Its squares."""
+        return output.modules["norm"].square()
+
+
+@method
+class GlobalRandom:
+    """Scales by a number of the global generator."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Another number in every process."""
+        return (yield) * (1 + torch.rand(()))
+
+
+@method
+class InPlace:
+    """Adds to the rewards that it was given."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, batch):
+        """In place."""
+        batch.logp_sampler.add_(1.0)
+        return 2 * (yield)
+
+
+@method
+class KeepsGraph:
+    """Remembers the last losses, with all that led to them."""
+
+    @hookimpl(wrapper=True)
+    def policy_loss(self):
+        """Not detached."""
+        losses = yield
+        self.last = {"losses": [losses]}
+        return 2 * losses
+
+
+COUNTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+@method
+class Forgets:
+    """Keeps its state where no checkpoint finds it."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Smaller with every step."""
+        return (yield) / (2 + COUNTS.get(self, 0))
+
+    @hookimpl
+    def end_step(self):
+        """One more."""
+        COUNTS[self] = COUNTS.get(self, 0) + 1
+        return {}
+
+
+@method
+class Cancels:
+    """Loses the digits of the reward in a large constant."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """Fine in float64."""
+        moved = batch.reward + 1e5
+        return (moved - batch.groups.sum(moved) / batch.groups.count()) * 2
+
+
+@method
+class HiddenPath:
+    """Multiplies the loss by a number that depends on the policy, without a gradient and without saying so."""
+
+    @hookimpl(wrapper=True)
+    def policy_loss(self, batch, output):
+        """`item` is no `detach`."""
+        return (yield) * batch.sequence_mean(output.ratio).mean().item() * 2
+
+
+@method
+class StandsAlone:
+    """Adds a column under a name that others use."""
+
+    @hookimpl(wrapper=True)
+    def shape_rewards(self, batch):
+        """DAPO's name."""
+        below = yield
+        if "overlong" in below.reward_names:
+            raise PluginError("who else shapes rewards here?")
+        return below.add_reward("overlong", -batch.lengths.to(batch.mask.dtype))
+
+
+@method
+class LoopsOverGroups:
+    """Centres group by group."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """A loop."""
+        advantages = torch.zeros_like(batch.reward)
+        for group in range(batch.groups.number):
+            rows = batch.groups.index == group
+            advantages[rows] = 2 * (batch.reward[rows] - batch.reward[rows].mean())
+        return advantages
+
+
+@method
+class Quadratic:
+    """Compares every completion with every other."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """[N, N, 64] numbers."""
+        gaps = batch.reward[:, None] - batch.reward[None, :]
+        return (gaps[..., None] * torch.ones(64, dtype=gaps.dtype)).mean((1, 2))
+
+
+# plugin -> the one check that it fails
+BROKEN = {
+    OddExemption: "metadata",
+    Idle: "effect",
+    FalseIdentity: "effect",
+    NotNeutral: "reduction",
+    TiesAreNaN: "edges",
+    ReadsPadding: "edges",
+    ByPlace: "permutation",
+    FirstOfEquals: "permutation",
+    ByWidth: "padding",
+    ChunkNorm: "micro-batches",
+    GlobalRandom: "determinism",
+    InPlace: "mutation",
+    KeepsGraph: "graph",
+    Forgets: "state",
+    Cancels: "precision",
+    HiddenPath: "gradient",
+    StandsAlone: "composition",
+    LoopsOverGroups: "loops",
+}

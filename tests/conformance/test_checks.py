@@ -1,0 +1,119 @@
+"""Every check fails on a plugin that is broken in its way, and on no other; a good plugin passes them all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from harness import method
+from harness.conformance import CHECKS, EXEMPTIBLE, conformance_tests, run_checks, subjects
+from harness.errors import UsageError
+from tests.conformance.plugins import BROKEN, ByPlace, Good, Quadratic
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def report(plugin, *only):
+    (subject,) = subjects(plugin)
+    return run_checks(subject, only)
+
+
+def statuses(found):
+    return {finding.check: finding.status for finding in found.findings}
+
+
+def test_a_good_plugin_passes_everything():
+    found = report(Good)
+    assert set(statuses(found)) == set(CHECKS)
+    assert set(statuses(found).values()) <= {"pass", "warn"}, found.render()
+    assert {check for check, status in statuses(found).items() if status == "warn"} <= {"scale"}
+
+
+@pytest.mark.parametrize(("plugin", "check"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_a_broken_plugin_fails_its_check(plugin, check):
+    (finding,) = report(plugin, check).findings
+    assert finding.status == "FAIL", finding
+    assert finding.reproduce == f"harness check {plugin.__qualname__} --only {check} --seed 0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("plugin", "check"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_a_broken_plugin_fails_no_other_check(plugin, check):
+    found = report(plugin)
+    assert [finding.check for finding in found.failed] == [check], found.render()
+
+
+def test_every_check_has_a_plugin_that_fails_it():
+    assert {*BROKEN.values(), "scale"} == set(CHECKS)
+
+
+def test_a_quadratic_method_is_warned_about():
+    (finding,) = report(Quadratic, "scale").findings
+    assert finding.status == "warn"
+    assert "for 4 times the rows" in finding.text
+
+
+def exempted(plugin, **exempt):
+    return method(exempt=exempt)(type(plugin.__name__, (plugin,), {"__doc__": plugin.__doc__}))
+
+
+def test_a_declared_exemption_is_shown_and_one_that_is_not_needed_is_told():
+    (finding,) = report(exempted(ByPlace, permutation="rows are a stream"), "permutation").findings
+    assert finding.status == "n.a."
+    assert "exempt, as declared: rows are a stream" in finding.text
+    (finding,) = report(exempted(Good, permutation="rows are a stream"), "permutation").findings
+    assert finding.status == "warn"
+    assert "take the exemption away" in finding.text
+    assert set(EXEMPTIBLE) <= set(CHECKS)
+
+
+def test_seeds_give_other_probes_with_the_same_verdict():
+    for seed in (0, 3):
+        (subject,) = subjects(Good, seed=seed)
+        found = run_checks(subject, ["permutation", "padding", "edges"])
+        assert not found.failed, found.render()
+
+
+def test_tests_of_an_author_are_named_by_check_and_fail_with_a_command():
+    test = conformance_tests(ByPlace, only=["permutation", "padding"])
+    (mark,) = test.pytestmark
+    assert [case.id for case in mark.args[1]] == ["permutation", "padding"]
+    (subject, _), _ = (case.values for case in mark.args[1])
+    test(subject, "padding")
+    with pytest.raises(pytest.fail.Exception, match=r"again: harness check ByPlace --only permutation --seed 0"):
+        test(subject, "permutation")
+
+
+def test_what_is_neither_method_nor_file_nor_distribution_is_refused():
+    with pytest.raises(UsageError, match="is no method, file or distribution"):
+        subjects("no-such-thing-at-all")
+    with pytest.raises(UsageError, match="not decorated"):
+        subjects(dict)
+    with pytest.raises(UsageError, match=r"no check 'permutations'\. Did you mean 'permutation'"):
+        report(Good, "permutations")
+
+
+def test_a_stack_is_checked_by_its_last_plugin():
+    (subject,) = subjects("conformance-z-score+conformance-halve")
+    assert subject.below == "conformance-z-score"
+    assert statuses(run_checks(subject, ["effect", "permutation"])) == {"effect": "pass", "permutation": "pass"}
+
+
+def test_a_report_is_a_table_and_plain_data():
+    found = report(ByPlace, "permutation", "padding")
+    text = found.render()
+    assert "permutation  FAIL" in text
+    assert "again: harness check ByPlace --only permutation --seed 0" in text
+    assert found.line().startswith("FAIL  by-place  (1 pass, 1 FAIL: permutation;")
+    data = found.data()
+    assert data["passed"] is False
+    assert [finding["status"] for finding in data["findings"]] == ["FAIL", "pass"]
+    assert set(data["findings"][0]) == {field.name for field in dataclasses.fields(found.findings[0])}
