@@ -24,7 +24,7 @@ class DRAGRPO:
 
     R'_i = R_i / (sum_{j in g} e_i . e_j + eps), j = i included, with unit vectors e; then the base's advantage of R'.
 
-    The paper's e is a sentence encoder's; here it is the hashed counts of 1- to `n`-grams of tokens, or
+    The paper's e is a sentence encoder's; here it is the counts of 1- to `n`-grams of tokens, hashed to `buckets`, or
     `batch.extras["embeddings"]` where a plugin annotates them before. As in the paper, redundancy raises a negative
     reward, and groups of equal rewards get advantages. The released code sums over a process's completions; this is
     per group.

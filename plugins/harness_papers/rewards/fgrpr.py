@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class FGRPR:
     """An accuracy reward that grows as the number gets closer, and is nothing beyond a relative error.
 
-    g = |y - y_hat| / |y|;  R_i = offset - g if g < reach, else 0;  plus the task's format column, in place of the
-    task's columns. The answer is the number behind the last mark, or the last one.
+    g = |y - y_hat| / |y|;  R_i = offset - g if g < reach, else 0;  plus the column `form`, in place of the task's
+    columns. The answer is the number behind the last mark, or the last one.
 
     Rows whose task has no numeric answer keep their reward. A single `#` marks an answer as `####` does.
     Edge cases: no number and cut-off texts give 0; y = 0 is all or nothing (the authors' counts are positive); there is

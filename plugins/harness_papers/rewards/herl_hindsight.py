@@ -55,7 +55,6 @@ class HeRL:
     @hookimpl
     def next_round(self, batch: Batch, round: int, state: Any) -> Sequence[Any] | None:  # noqa: A002 - its name
         """A rewrite of every failed original."""
-        self.sources = []
         if round > 0:
             return None
         prompts, score = Groups(batch.prompt), self._score(batch)

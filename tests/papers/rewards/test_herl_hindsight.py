@@ -42,6 +42,7 @@ def test_failed_prompts_are_asked_again_with_what_was_missed():
     assert asked[0][2:] == ("0=<1>\nnot r0\n0=", 0.3)
     assert plugin.sources == [(0, 0), (0, 1)]
     assert plugin.next_round(batch, 1, state()) is None
+    assert len(plugin.sources) == 2
 
 
 def test_a_good_rewrite_takes_a_place_under_the_plain_prompt():
