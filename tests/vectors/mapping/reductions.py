@@ -18,8 +18,8 @@ MID_2025 = "(mid-2025 verl variant)"
 def reduction(case: Case, agg: str | None = None) -> str | None:
     """The aggregator, as a stack, of `agg` (by default params["agg"]); None if there is none for it.
 
-    Mid-2025 verl counts empty rows and divides the sum over rows by the padded width only; ROLL adds 1e-8 to the
-    number of rows; the others are as the present verl.
+    Mid-2025 verl counts empty rows and divides the sum over rows by the padded width only; ROLL does so too and adds
+    1e-8 to the number of rows; the others are as the present verl.
     """
     name = str(case.params["agg"] if agg is None else agg)
     if name.endswith(MID_2025) or case.params.get("variant") == "verl_mid_2025":
@@ -102,9 +102,9 @@ def _roll(name: str, case: Case) -> str | None:
     if name == "token-mean":
         return "token-mean"
     if name == "seq-mean-token-mean":
-        return stack(name, eps=ROW_EPS, row_eps=ROW_EPS)
+        return stack(name, eps=ROW_EPS, row_eps=ROW_EPS, empty="count")
     if name == "seq-mean-token-sum":
-        return stack(name, row_eps=ROW_EPS)
+        return stack(name, row_eps=ROW_EPS, empty="count")
     if name == "seq-mean-token-sum-norm":
         return stack(name, length=shape(case)[1], rows=1)
     return None
