@@ -105,8 +105,9 @@ def _refusal(card: Card | None) -> str | None:
 
 
 def _from_file(file: Path, label: str, cache: SourceCache) -> list[Entry]:
-    if not file.is_file():
-        raise UsageError(f"plugin file {str(file)!r} does not exist")
+    if not file.is_file() or file.suffix != ".py":
+        fault = "is no .py file" if file.exists() else "does not exist"
+        raise UsageError(f"plugin file {str(file)!r} {fault}")
     cards, error, missing = cache.describe_file(file)
     if error:
         raise UsageError(f"plugin file {str(file)!r} {error}")

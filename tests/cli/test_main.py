@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import cli
-from harness.errors import UsageError
+from harness.errors import UsageError, blame
 
 HEAVY = ("torch", "mlflow", "transformers", "pandas", "scipy", "lm_eval", "harness.suites", "harness.training")
 
@@ -58,6 +58,11 @@ def test_every_module_with_a_command_is_in_the_table():
         (["run", "tinny"], "Did you mean 'tiny'"),
         (["run"], "which suite? Bundled: quickstart"),
         (["run", "tiny", "--workers", "x"], "--workers"),
+        (
+            ["compare", "a"],
+            "Missing argument 'B'; usage: harness compare [OPTIONS] A B suite, `harness compare --help`",
+        ),
+        (["explain", "a", "b"], "usage: harness explain [OPTIONS] stack"),
     ],
 )
 def test_usage_errors_are_one_line_with_exit_code_2(capsys, arguments, message):
@@ -65,6 +70,26 @@ def test_usage_errors_are_one_line_with_exit_code_2(capsys, arguments, message):
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_an_exception_of_a_plugin_says_whose_it_is(capsys, monkeypatch):
+    def broken():
+        error = ValueError("two\nlines")
+        blame(error, "plugin 'my-idea' (my_idea), hook keep, at my_idea.py:3")
+        raise error
+
+    monkeypatch.setattr(cli, "app", broken)
+    code, _, err = outcome(capsys, "status", "tiny")
+    assert code == 1
+    place = "plugin 'my-idea' (my_idea), hook keep, at my_idea.py:3"
+    assert err == f"harness: {place}: ValueError: two lines; --debug shows where\n"
+
+
+def test_no_arguments_show_the_help_and_no_fault(capsys):
+    code, out, err = outcome(capsys)
+    assert code == 2
+    assert "leaderboard" in out + err
+    assert "harness:" not in err
 
 
 def test_an_unexpected_error_is_one_line_unless_debugged(capsys, monkeypatch):

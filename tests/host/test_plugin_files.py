@@ -48,6 +48,8 @@ def test_a_file_that_offers_an_installed_name_is_a_clash(install, tmp_path):
     ("name", "content", "match"),
     [
         ("gone.py", None, "does not exist"),
+        ("notes.txt", "x = 1\n", "is no .py file"),
+        ("", None, "is no .py file"),
         ("empty.py", "x = 1\n", "has no class decorated with @method"),
         ("broken.py", "x = 1\ndef y(:\n", r"is not valid Python: .* \(.*broken\.py, line 2\)"),
         ("bytes.py", b"\xff\xfe", r"is not valid Python: .*utf-8.* \(.*bytes\.py\)"),
