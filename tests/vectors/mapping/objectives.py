@@ -12,6 +12,7 @@ from tests.vectors.mapping.reductions import reduction, trl_reduction, with_redu
 
 CLAMPS = {"verl-project/verl", "OpenRLHF/OpenRLHF", "modelscope/Trinity-RFT"}  # the log-ratio, at +-20
 UNBOUNDED = 1e30
+BOUNDS = ("threshold", "thresholds", "bounds", "low", "high", "lower", "upper")
 
 
 def clipped(case: Case, low: float, high: float, **more: Any) -> str:
@@ -59,7 +60,10 @@ def trl_grpo(case: Case) -> Outcome:
 def ppo_clip(case: Case) -> Outcome:
     if case.repo == "NVIDIA-NeMo/RL":
         return nemo(case)
-    case.require(use_pg_clip_range=(False, True), rollout_correction=None)
+    case.require(use_pg_clip_range=(False, True))
+    corrected = rollout_correction(case)
+    if corrected is None:
+        return Unmapped(f"no rollout correction is as {case.params['rollout_correction']!r} says")
     clip = case.params.get("pg_clip", case.params.get("clip_ratio", 0.2))
     ranged = case.params.get("use_pg_clip_range", True)
     low = case.params.get("pg_clip_low" if "pg_clip_low" in case.params else "clip_ratio_low")
@@ -71,7 +75,29 @@ def ppo_clip(case: Case) -> Outcome:
         case, clip if low is None or not ranged else low, clip if high is None or not ranged else high, dual=dual
     )
     text, fields = rollout_weights(case)
-    return with_reduction(case, policy + text, reduction(case), fields=fields)
+    return with_reduction(case, policy + text + corrected, reduction(case), fields=fields)
+
+
+def rollout_correction(case: Case) -> str | None:
+    """OpenRLHF's correction as the end of a stack: its kind and two bounds, in one param or beside it; None if unknown.
+
+    Its seq-mask-tis leaves out completions by their geometric mean and keeps the other weights as they are.
+    """
+    rule = case.params.get("rollout_correction")
+    if rule is None:
+        return ""
+    beside = {name: case.params[name] for name in BOUNDS if name in case.params}
+    rule = {**beside, **(rule if isinstance(rule, dict) else {"type": rule})}
+    kind = rule.get("type") or rule.get("mode")
+    pair = next((rule[name] for name in BOUNDS[:3] if name in rule), None)
+    low, high = pair or [rule.get("low", rule.get("lower", 0.0)), rule.get("high", rule.get("upper"))]
+    if kind == "tis" and high is not None:
+        return "+" + stack("tis", floor=low or 0.0, cap=high)
+    if kind == "icepop":
+        return "+" + stack("icepop", low=low or 0.0, high=UNBOUNDED if high is None else high)
+    if kind == "seq-mask-tis":
+        return f"+{stack('geo-rs', low=low, high=high, weigh='token', denominator='all')}"
+    return None
 
 
 @maps("delta_l_loss")
