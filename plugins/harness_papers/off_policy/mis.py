@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from harness import hookimpl, method
 from harness.mathematics import importance_weights, mean_one
 from harness_papers.off_policy.behaviour import check_choice, sampler_gap
+from harness_papers.off_policy.rejection import Rejection, within
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -19,7 +20,7 @@ LEVELS = ("token", "sequence", "geometric")
 
 
 @method(name="mis", clips=True, neutral={"low": None, "high": None, "weigh": "none"})
-class MIS:
+class MIS(Rejection):
     """Tokens or completions whose ratio of learner to sampler leaves the bounds are dropped, others are weighted by it.
 
     k = pi_old / pi_sampler at the `level`: "token", "sequence" (the product) or "geometric" (mean in log space);
@@ -50,34 +51,21 @@ class MIS:
         check_choice("denominator", self.denominator, ("all", "kept"))
 
     @hookimpl(wrapper=True)
-    def annotate(self, batch: Batch, policy: Any) -> Generator[None, list[Mapping[str, Tensor]], Any]:
-        """See to it that the old log-probabilities are known before `train_on` where it must choose."""
-        found = yield
-        if self.denominator == "kept" and batch.logp_old is None:
-            policy.evaluate(batch)
-        return found
-
-    @hookimpl(wrapper=True)
-    def train_on(self, batch: Batch) -> Generator[None, list[Tensor], list[Tensor]]:
-        """With denominator="kept", what is within the bounds."""
-        found = yield
-        return [*found, self._weights(batch)[1].expand(batch.mask.shape)] if self.denominator == "kept" else found
-
-    @hookimpl(wrapper=True)
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Generator[None, Tensor, Tensor]:  # noqa: ARG002
         """The losses below, weighted or dropped."""
         losses = yield
-        weights, kept = self._weights(batch)
+        weights, kept = self._weights(batch), self.kept(batch)
         weights = torch.where(kept, weights, torch.zeros_like(weights))
         return (mean_one(weights, batch.mask) if self.normalize else weights).detach() * losses
 
-    def _weights(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Weights and what is within the bounds, each [N, T] or [N, 1]."""
-        gap = sampler_gap(batch, stale_only=self.stale_only)
-        ratio = importance_weights(gap, batch.mask, self.level)
-        kept = torch.ones_like(ratio, dtype=torch.bool)
-        kept = kept if self.low is None else kept & (ratio >= self.low)
-        kept = kept if self.high is None else kept & (ratio <= self.high)
+    def kept(self, batch: Batch) -> Tensor:
+        """What is within the bounds, [N, T] or [N, 1]."""
+        return within(self._ratio(batch, self.level), self.low, self.high)
+
+    def _weights(self, batch: Batch) -> Tensor:
         if self.weigh == "none":
-            return torch.ones_like(ratio), kept
-        return (ratio if self.weigh == "level" else importance_weights(gap, batch.mask)), kept
+            return torch.ones_like(batch.mask)
+        return self._ratio(batch, self.level if self.weigh == "level" else "token")
+
+    def _ratio(self, batch: Batch, level: str) -> Tensor:
+        return importance_weights(sampler_gap(batch, stale_only=self.stale_only), batch.mask, level)

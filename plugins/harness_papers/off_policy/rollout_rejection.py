@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness.mathematics import kl_estimate, per_row
+from harness.mathematics import KLKind, kl_estimate, per_row
 from harness_papers.off_policy.behaviour import check_choice, sampler_gap
+from harness_papers.off_policy.rejection import Rejection, within
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
 @method(name="rollout-rejection", neutral={"low": None, "high": None})
-class RolloutRejection:
+class RolloutRejection(Rejection):
     """Tokens or completions on which sampler and learner diverge by more than a bound leave the loss.
 
-    d is a measure of KL(pi_sampler || pi_old) at every token, with x = log pi_sampler - log pi_old: k1 = x, k2 = x^2 / 2,
+    d is a measure of KL(pi_sampler || pi_old) at every token; x = log pi_sampler - log pi_old, k1 = x, k2 = x^2 / 2,
     k3 = exp(-x) - 1 + x; kept iff low <= d <= high at the `level`: "token", or "sum", "mean", "max" of the completion.
 
     Several tests are several of these in a stack: all must pass. The bounds are on d; verl writes those of k1 as
@@ -31,7 +32,7 @@ class RolloutRejection:
     Source: verl's rollout correction. Confidence: code.
     """
 
-    measure: str = "k3"
+    measure: KLKind = "k3"
     level: str = "mean"
     low: float | None = None
     high: float | None = 0.01
@@ -45,31 +46,13 @@ class RolloutRejection:
         check_choice("denominator", self.denominator, ("all", "kept"))
 
     @hookimpl(wrapper=True)
-    def annotate(self, batch: Batch, policy: Any) -> Generator[None, list[Mapping[str, Tensor]], Any]:
-        """See to it that the old log-probabilities are known before `train_on` where it must choose."""
-        found = yield
-        if self.denominator == "kept" and batch.logp_old is None:
-            policy.evaluate(batch)
-        return found
-
-    @hookimpl(wrapper=True)
-    def train_on(self, batch: Batch) -> Generator[None, list[Tensor], list[Tensor]]:
-        """With denominator="kept", what is within the bounds."""
-        found = yield
-        return [*found, self._kept(batch)] if self.denominator == "kept" else found
-
-    @hookimpl(wrapper=True)
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Generator[None, Tensor, Tensor]:  # noqa: ARG002
         """With denominator="all", the losses below, 0 for what is dropped."""
         losses = yield
-        return losses if self.denominator == "kept" else losses * self._kept(batch)
+        return losses if self.denominator == "kept" else losses * self.kept(batch)
 
-    def _kept(self, batch: Batch) -> Tensor:
-        """[N, T] bool."""
+    def kept(self, batch: Batch) -> Tensor:
+        """What is within the bounds, [N, T] or [N, 1]."""
         gap = sampler_gap(batch, stale_only=self.stale_only)
-        estimate = kl_estimate(-gap, torch.zeros_like(gap), self.measure)  # type: ignore[arg-type]
-        found = per_row(estimate, batch.mask, self.level)
-        kept = torch.ones_like(found, dtype=torch.bool)
-        kept = kept if self.low is None else kept & (found >= self.low)
-        kept = kept if self.high is None else kept & (found <= self.high)
-        return kept.expand(batch.mask.shape)
+        estimate = kl_estimate(-gap, torch.zeros_like(gap), self.measure)
+        return within(per_row(estimate, batch.mask, self.level), self.low, self.high)

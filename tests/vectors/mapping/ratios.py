@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -79,9 +80,24 @@ def vespo(case: Case) -> Outcome:
     case.require(loss_type="vespo")
     shape = {ours: case.params[f"vespo_{ours}"] for ours in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")}
     if "rollout_is_weights" in case.given:
-        return Unmapped("TRL's rollout weights enter without the mask")
+        return sampled_vespo(case, stack("vespo", **shape, against="sampler"))
     # The gradient of these numbers runs through phi, which TRL and the authors detach (no_grad); the value does not.
     return trl(case, stack("vespo", **shape, against="old"), compare=("loss",))
+
+
+def sampled_vespo(case: Case, method: str) -> Outcome:
+    """With rollout weights the ratio is that to the sampler; TRL sums their logarithms without the mask."""
+    weights = np.asarray(case.inputs["rollout_is_weights"], dtype=np.float64)
+    padding = np.broadcast_to(weights, np.shape(case.inputs["mask"]))[np.asarray(case.inputs["mask"]) == 0]
+    if (padding != 1).any():
+        return Slip("the rollout weights of padding enter the ratio of the completion")
+    sampler = np.asarray(case.inputs["logp_old"], dtype=np.float64) - np.log(weights)
+    plain = dataclasses.replace(case, inputs={**case.inputs, "rollout_is_weights": None, "logp_sampler": sampler})
+    found = trl(plain, method, compare=("loss",))
+    if isinstance(found, Run):
+        fields = {**found.fields, "rollout_is_weights": None, "logp_sampler": sampler}
+        return dataclasses.replace(found, fields=fields)
+    return found
 
 
 @maps("dro")
