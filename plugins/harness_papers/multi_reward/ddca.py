@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LIMIT = 20.0  # of the z-score, as in the authors' code
 
 
-@method(paper="github.com/alphadl/DDCA", base="grpo(beta=0)", scope="group")
+@method(paper="2602.02099", base="grpo(beta=0)", scope="group")
 class DDCA:
     """An accuracy advantage over the group plus a zero-sum brevity advantage among its correct completions.
 
@@ -27,7 +27,7 @@ class DDCA:
     completions, without a std (their RLOO form). The task's other columns take no part.
     Edge cases: all wrong gives 0; all correct leaves the length part; one correct completion, or equal lengths, give
     length part 0; in a mixed group a correct one stays above 0 as long as beta p <= sqrt((1 - p) / p).
-    Source: the authors' code (their README has the sign of s the other way round). Confidence: code.
+    Source: arXiv 2602.02099, the authors' code (their README has the sign of s the other way round). Confidence: code.
     """
 
     beta: float = 0.2

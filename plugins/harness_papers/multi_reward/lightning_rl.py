@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="lightning-rl", paper="github.com/SJTU-DENG-Lab/LightningRL", base="grpo(beta=0)", needs={"reference"})
+@method(name="lightning-rl", paper="2603.13319", base="grpo(beta=0)", needs={"reference"})
 class LightningRL:
     """Accuracy and speed are standardised apart and added; a likelihood term on correct answers holds the accuracy.
 
@@ -26,7 +26,7 @@ class LightningRL:
     without a correct completion, or whose v differ by less than `spread`, leave; completions within `margin` tokens of
     the limit count as wrong. speed_weight: 1 in the paper. The task's other columns take no part.
     Edge cases: all correct leaves speed; a fast wrong completion can beat the correct one.
-    Source: the authors' code. Confidence: code.
+    Source: arXiv 2603.13319, the authors' code. Confidence: code.
     """
 
     speed_weight: float = 1.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="on-policy-sft", paper="github.com/EIT-NLP/On-Policy-SFT")
+@method(name="on-policy-sft", paper="2602.13407")
 class OnPolicySFT:
     """Generate under a short budget, keep what is correct and finished, and maximise its likelihood.
 
@@ -26,7 +26,7 @@ class OnPolicySFT:
     alone).
     Edge cases: all wrong is dropped, all right is kept whole, unlike GRPO; nothing kept, no step. Long completions
     weigh more. The gradient is that of REINFORCE with reward 1[correct and finished], up to the divisor.
-    Source: the authors' code. Confidence: code.
+    Source: arXiv 2602.13407, the authors' code. Confidence: code.
     """
 
     budget: float = 1.0
