@@ -22,8 +22,8 @@ class ConstrainedRewards:
     """Each reward is a constraint, not a term to maximise: past its threshold its weight goes to staying close.
 
     A = (K - sum_k mu_k) z_g(-KL) + sum_k mu_k z_g(r_k), KL_i = sum_t logp_old - logp_ref, z = (x - mean) / (std + eps);
-    mu = sigmoid(lam) for the kind "at least", tanh(lam) for "exactly";  each step lam descends sum_k mu_k (mean_b r_k - theta_k), so that mu_k falls where
-    reward k is above theta_k.
+    mu = sigmoid(lam) for the kind "at least", tanh(lam) for "exactly";  each step lam descends
+    sum_k mu_k (mean_b r_k - theta_k), so that mu_k falls where reward k is above theta_k.
 
     The rewards are the columns with a weight, whose size takes no part. thresholds: theta, one for all or one a column
     (found by experiment in the paper; ours is 0.8). dual_lr, momentum: of the multipliers' gradient descent. fixed:
