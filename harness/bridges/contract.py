@@ -6,7 +6,8 @@ The tables are the source of docs/bridges.md: of every hook, where it runs there
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from harness.errors import UsageError, nearest
 from harness.hookspecs import HOOKS
@@ -85,8 +86,8 @@ VERL = Bridge(
 )
 
 
-def as_stack(method: str | type | Stack, plugins: Collection[str] = ()) -> Stack:
-    """The stack that a string, a class or a built stack names; `plugins` are files or modules to look into as well.
+def as_stack(method: str | type | Stack, plugins: Sequence[str | Path] = ()) -> Stack:
+    """The stack that a string, a class or a built stack names; `plugins` are files to look into as well.
 
     Raises UsageError for what is misspelt, PluginError for a plugin that cannot be used.
     """

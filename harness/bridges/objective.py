@@ -44,6 +44,7 @@ def objective(
     """
     if batch.logp_old is None:
         batch = batch.replace(logp_old=output.logp_old)
+    assert batch.weights is not None
     weighted = batch if factor is None else batch.replace(weights=batch.weights * factor)
     total: Tensor = hooks.loss(batch=weighted, output=output)
     for label, term in hooks.regularize(batch=batch, output=output):

@@ -25,6 +25,7 @@ class BridgeState:
         self.hook: str | None = None
         self.modules: dict[str, Any] = {}
         self.max_rounds = 1
+        self.group_size = self.prompts_per_step = 0  # where they are not known before a batch is seen
         self._generators: dict[str, torch.Generator] = {}
         self.begin_step(0, 0.0)
         self.__dict__.update(facts)

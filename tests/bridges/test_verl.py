@@ -177,6 +177,9 @@ def test_rollout_weights_multiply_the_token_losses():
     _, slope = loss_of(made, data, found)
     _, corrected = loss_of(made, data, found, rollout_is_weights=factor)
     torch.testing.assert_close(corrected, slope * factor)
+    made = register("raft", max_tokens=MAX)
+    with pytest.raises(UsageError, match="raft has a loss of its own"):
+        loss_of(made, data, estimate(made, data), rollout_is_weights=factor)
 
 
 def test_settings_name_the_aggregation_of_the_stack():

@@ -21,11 +21,12 @@ __all__ = ["Recorded"]
 RECORD, STATE = "harness.json", "harness"
 
 
-class Recorded(GRPOTrainer):  # type: ignore[misc] # TRL has no types
+class Recorded(GRPOTrainer):
     """GRPOTrainer that records its stack."""
 
     stack: Stack
     without: tuple[str, ...]
+    _buffered_inputs: Any  # TRL's: the micro-batches of a generation batch
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """TRL's, with the stack, its parameters and what it runs without in `output_dir/harness.json`."""

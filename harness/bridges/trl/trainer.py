@@ -7,7 +7,8 @@ loss, however many micro-batches or processes it comes in (see `harness.bridges.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -47,7 +48,7 @@ class StackTrainer(Recorded):
         *positional: Any,
         stack: str | type | Stack,
         without: Collection[str] = (),
-        plugins: Collection[str] = (),
+        plugins: Sequence[str | Path] = (),
         correct: str | None = None,
         correct_above: float = 0.5,
         rowwise: bool = False,
@@ -190,6 +191,7 @@ class StackTrainer(Recorded):
         if self._step % self.args.gradient_accumulation_steps == 0:
             self._hooks.check_hidden(self.state.global_step)
         if self._step % (self.args.steps_per_generation * self.num_iterations) == 0:
+            assert self._whole is not None
             metrics = self._metrics["train"]
             known = {name: float(values[-1]) for name, values in metrics.items() if values}
             for name, value in self._hooks.end_step(batch=self._whole, metrics=known).items():

@@ -51,6 +51,10 @@ class PolicyLoss:
         weights = self._weights(batch, loss_agg_mode, info, whole=whole)
         output = PolicyOutput(logp=log_prob, logp_old=old_log_prob.detach(), mask=mask)
         batch = batch.replace(weights=weights, logp_old=output.logp_old)
+        if rollout_is_weights is not None and self.hooks.implemented("loss"):
+            raise UsageError(
+                f"{self.stack.canonical} has a loss of its own, which verl's rollout correction cannot weigh"
+            )
         loss = objective(self.hooks, batch, output, part=not whole, factor=rollout_is_weights)
         self.hooks.check_hidden(0)
         gap = -(output.log_ratio.detach() * mask).sum() / mask.sum().clamp_min(1)

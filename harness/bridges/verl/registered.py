@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from verl.trainer.ppo import core_algos
 
@@ -52,7 +53,7 @@ def register(
     max_tokens: int,
     name: str | None = None,
     without: Collection[str] = (),
-    plugins: Collection[str] = (),
+    plugins: Sequence[str | Path] = (),
     correct_above: float = 0.5,
     seed: int = 0,
 ) -> Registered:
