@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from harness import Groups, hookimpl, method
+from harness_papers.answers import answer_classes, with_answers
 from harness_papers.reward_columns import in_place, verdict
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class BAPO:
     at most `distinct` values. Late begins when accuracy has been below its best in more than `patience` steps, counted
     for good. In place of the task's columns.
 
-    An answer is what stands behind the last `#`, else the whole text; a completion abstains if its answer contains
-    `marker`, or no letter or digit at all. resample: groups without a right answer and without abstention are sampled
+    A completion abstains if what stands behind its last `#`, else its whole text, contains `marker`, or no letter or
+    digit at all. resample: groups without a right answer and without abstention are sampled
     anew up to that many times (rounds permitting), the last attempt stays. Accuracy is the step's own, where the paper
     validates; so the late stage comes sooner. rare: 0.05 in the code, 0.1 in its README.
     State: best accuracy, steps below it, the stage.
@@ -49,12 +49,11 @@ class BAPO:
     @hookimpl(wrapper=True)
     def generate(self) -> Generator[None, Any, Any]:
         """Which completions abstain, and a number for what each answers."""
-        rollouts = yield
+        rollouts = with_answers((yield))
         answers = [text.rpartition("#")[2].strip().lower() for text in rollouts.texts]
         silent = [self.marker.lower() in answer or not any(map(str.isalnum, answer)) for answer in answers]
-        numbers = torch.tensor([zlib.crc32(answer.encode()) for answer in answers], device=rollouts.lengths.device)
-        abstains = torch.tensor(silent, device=rollouts.lengths.device) & ~rollouts.truncated
-        return rollouts.replace(extras={**rollouts.extras, "answer": numbers, "abstains": abstains})
+        abstains = torch.tensor(silent, device=rollouts.mask.device) & ~rollouts.truncated
+        return rollouts.replace(extras={**rollouts.extras, "abstains": abstains})
 
     @hookimpl
     def keep(self, batch: Batch) -> Tensor:
@@ -98,9 +97,9 @@ class BAPO:
         """[N] bool: whether abstentions of the row's group may be paid."""
         if not self.late:
             return torch.full_like(abstains, bool(abstains.double().mean() < self.rare))
-        answers = batch.extras.get("answer", torch.arange(len(batch), device=batch.device))
-        kinds = Groups(torch.stack([batch.groups.index, answers], 1))
-        first = kinds.rank(torch.zeros_like(batch.rewards[:, 0]), ~abstains) == 0  # one row of every answer
+        first = (
+            answer_classes(batch).rank(torch.zeros_like(batch.rewards[:, 0]), ~abstains) == 0
+        )  # one row of every answer
         return batch.groups.sum(first) <= self.distinct
 
     @staticmethod

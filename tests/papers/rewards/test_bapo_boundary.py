@@ -32,7 +32,7 @@ def test_late_it_pays_where_answers_have_settled():
     for reward in (1.0, 0.0, 0.0):
         plugin.end_step(make_batch([reward]))
     assert plugin.late
-    extras = {"abstains": torch.tensor(IDK), "answer": torch.tensor([9, 1, 1, 2])}
+    extras = {"abstains": torch.tensor(IDK), "answers": torch.tensor([9, 1, 1, 2])}
     assert plugin._allowed(make_batch([0.0] * 4, extras=extras), extras["abstains"]).all()
     strict = BAPO(patience=1, distinct=1)
     strict.best, strict.below = 1.0, 2
@@ -42,7 +42,7 @@ def test_late_it_pays_where_answers_have_settled():
 def test_what_counts_as_abstaining():
     texts = ("1+1=2;#2", "#", "#I don't know", "1+1=2;#", "")
     asked = SimpleNamespace(
-        texts=texts, lengths=torch.ones(5), truncated=torch.tensor([False] * 4 + [True]), extras={},
+        texts=texts, mask=torch.ones(5, 1), truncated=torch.tensor([False] * 4 + [True]), extras={"answers": torch.zeros(5)},
         replace=lambda extras: extras,
     )  # fmt: skip
     wrapper = BAPO().generate()
