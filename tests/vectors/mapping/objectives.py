@@ -163,6 +163,8 @@ def gspo(case: Case) -> Outcome:
     if case.repo == "NVIDIA-NeMo/RL":
         return Run(f"{text}+{nemo_reduction(case)}")
     more, fields = rollout_weights(case)
+    if case.params.get("rollout_correction") is not None:
+        fields["logp_old"] = case.inputs["logp_rollout"]  # OpenRLHF's ratio is to the sampler then
     agg = "seq-mean-token-mean" if case.repo == "verl-project/verl" else None  # whatever was asked for
     case.params.get("agg")
     return with_reduction(case, text + more, reduction(case, agg), fields=fields)
