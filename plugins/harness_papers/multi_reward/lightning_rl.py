@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from harness import hookimpl, method, standardize
+from harness import Groups, hookimpl, method, standardize
 from harness.errors import PluginError
 from harness.mathematics import kl_estimate, masked
 
@@ -23,7 +24,8 @@ class LightningRL:
     loss += nll_weight (-mean logp over the tokens of correct completions) + beta (token mean of k3 to the reference).
 
     Speed v is 1 - T / max_tokens (the paper's model decodes several tokens a pass and has tokens per pass). Groups
-    without a correct completion, or whose v differ by less than `spread`, leave; completions within `margin` tokens of
+    without a correct completion, or whose v differ by less than `spread`, leave, and new prompts are drawn in their
+    place if `dynamic`, as long as the suite's rounds last; completions within `margin` tokens of
     the limit count as wrong. speed_weight: 1 in the paper. The task's other columns take no part.
     Edge cases: all correct leaves speed; a fast wrong completion can beat the correct one.
     Source: arXiv 2603.13319, the authors' code. Confidence: code.
@@ -34,6 +36,7 @@ class LightningRL:
     beta: float = 0.01
     spread: float = 0.01
     margin: int = 5
+    dynamic: bool = True
 
     @hookimpl
     def keep(self, batch: Batch) -> Tensor:
@@ -41,6 +44,12 @@ class LightningRL:
         groups, speed = batch.groups, self._speed(batch)
         differ = groups.max(speed) - groups.min(speed) >= self.spread
         return groups.any(self._right(batch)) & (differ | (groups.count() == 1))
+
+    @hookimpl
+    def next_round(self, batch: Batch, state: Any) -> Sequence[Any] | None:
+        """As many new prompts as have left."""
+        missing = state.prompts_per_step - Groups(batch.prompt[batch.kept]).number
+        return state.draw(missing) if self.dynamic and missing > 0 else None
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:

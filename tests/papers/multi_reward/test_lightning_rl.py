@@ -1,5 +1,8 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 from harness_papers.multi_reward.lightning_rl import LightningRL
 
 from harness import probe
@@ -28,6 +31,13 @@ def test_groups_without_a_right_answer_or_a_difference_leave():
     batch = make_batch([1, 0, 0, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2, 3], [2, 4, 2, 4, 3, 3, 1], max_tokens=20)
     assert LightningRL().keep(batch).tolist() == [True, True, False, False, False, False, True]
     assert not LightningRL(margin=18).keep(batch)[0]
+
+
+def test_new_prompts_are_drawn_for_those_that_left():
+    state = SimpleNamespace(prompts_per_step=3, draw=lambda n: ["new"] * n)
+    batch = make_batch([1, 0, 0, 0], [0, 0, 1, 1], kept=torch.tensor([True, True, False, False]))
+    assert LightningRL().next_round(batch, state) == ["new", "new"]
+    assert LightningRL(dynamic=False).next_round(batch, state) is None
 
 
 def test_the_anchor_is_the_likelihood_of_right_answers():

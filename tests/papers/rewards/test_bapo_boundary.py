@@ -42,8 +42,8 @@ def test_late_it_pays_where_answers_have_settled():
 def test_what_counts_as_abstaining():
     texts = ("1+1=2;#2", "#", "#I don't know", "1+1=2;#", "")
     asked = SimpleNamespace(
-        texts=texts, mask=torch.ones(5, 1), truncated=torch.tensor([False] * 4 + [True]), extras={"answers": torch.zeros(5)},
-        replace=lambda extras: extras,
+        texts=texts, mask=torch.ones(5, 1), truncated=torch.tensor([False] * 4 + [True]),
+        extras={"answers": torch.zeros(5)}, replace=lambda extras: extras,
     )  # fmt: skip
     wrapper = BAPO().generate()
     next(wrapper)
