@@ -118,6 +118,8 @@ def zoo(tmp_path, monkeypatch):
     points = {"zoo-idea": "ideas", "grpo": "ideas", "zoo-lost": "lost"}
     lines = [f"{name} = zoo_one.{module}:MyIdea" for name, module in points.items()]
     (records / "entry_points.txt").write_text("[harness.methods]\n" + "\n".join(lines) + "\n")
+    for name in [name for name in sys.modules if name.startswith("zoo_")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(site)
     monkeypatch.setenv("HARNESS_PLUGIN_AUTOLOAD", "1")  # so that what a command sets is undone
     return site
