@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -70,11 +70,16 @@ class AStarPO:
         return [state.request(prompt, self.online) for prompt in prompts]
 
     @hookimpl
+    def annotate(self, batch: Batch) -> Mapping[str, Tensor]:
+        """The value of every row's prompt, NaN where there is none."""
+        ahead = [self.values.get(record.key, float("nan")) for record in batch.prompts]
+        return {"value_ahead": torch.tensor(ahead, dtype=batch.rewards.dtype, device=batch.device)}
+
+    @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """The reward over the optimal value."""
         values = self.value(batch.groups, batch.reward, counted(batch))[batch.groups.index]
-        ahead = [self.values.get(record.key, float("nan")) for record in batch.prompts]
-        known = torch.tensor(ahead, dtype=values.dtype, device=values.device)
+        known = batch.extras.get("value_ahead", torch.full_like(values, float("nan")))
         return batch.reward - torch.where(known.isnan(), values, known)
 
     @hookimpl

@@ -45,12 +45,8 @@ class EnTRPO:
         for earlier in self.past:
             beyond = int(max(part.prompt.max() for part in rows)) + 1
             rows.append(earlier.replace(prompt=earlier.prompt + beyond, group_keys=earlier.group_keys + beyond))
-        self.past = [fresh, *(self._older(one) for one in self.past)][: self.memory]
+        self.past = [one.replace(age=one.age + 1) for one in (fresh, *self.past)][: self.memory]
         return Batch.cat(rows)
-
-    @staticmethod
-    def _older(batch: Batch) -> Batch:
-        return batch.replace(age=batch.age + 1)
 
     @hookimpl(wrapper=True)
     def estimate_advantages(self, batch: Batch) -> Generator[None, Tensor, Tensor]:
