@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.errors import PluginError, UsageError, nearest
-from harness.host.autoload import normal
+from harness.host.autoload import FIRST_PARTY, normal
 from harness.host.entry import Entry
 
 __all__ = ["Catalogue"]
@@ -96,7 +96,9 @@ class Catalogue(Mapping[str, Entry]):
             repr(entry.origin) + (" (which cannot be used)" if entry.error else "") for entry in offers
         )
         choices = " or ".join(f"{slug}@{entry.distribution}" for entry in offers)
-        return f"method {slug!r} is offered by {names}; choose with {choices}"
+        ours = any(normal(entry.distribution) == FIRST_PARTY for entry in offers)
+        hint = ", or leave third parties out with `harness --no-plugins`" if ours else ""
+        return f"method {slug!r} is offered by {names}; choose with {choices}{hint}"
 
 
 def _usable(entry: Entry) -> Entry:

@@ -42,6 +42,8 @@ def test_a_third_party_name_that_clashes_with_a_first_party_one_is_no_different(
         UsageError, match=r"'grpo' is offered by 'policy-harness [\d.]+' and 'zoo-one 1.0'; choose with"
     ):
         build_stack("grpo(beta=0)", catalogue)
+    with pytest.raises(UsageError, match=r"grpo@zoo-one, or leave third parties out with `harness --no-plugins`$"):
+        build_stack("grpo", catalogue)
     assert build_stack("grpo@zoo-one(beta=2)", catalogue).canonical == "grpo@zoo-one(beta=2)"
     assert build_stack("grpo@Policy_Harness", catalogue).canonical == "grpo@policy-harness"
     assert catalogue.status(catalogue["grpo@zoo-one"]) == "clash"
