@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @method(
     name="pipo-retro", paper="2604.00860", base="grpo(beta=0)",
-    neutral={"least": 0.0, "most": 0.0}, neutral_to="grpo(beta=0)",
+    neutral={"least": 0.0, "most": 0.0}, active={"least": 0.5},
 )  # fmt: skip
 class PIPORetro:
     """When the batch's mean reward rose above its history, the batch before is trained on once more, by how much.
@@ -28,7 +28,8 @@ class PIPORetro:
 
     least, most: 0 and 0.5, the best; a negative `least` also reverses steps that hurt, which was worse.
     State: the history, and the previous batch.
-    Edge cases: fewer than two batches before, no spread or phi = 0 leave the ordinary update; a group of zeros stays.
+    Edge cases: fewer than two batches before or no spread are no rise, and phi = 0 leaves the ordinary update; a group
+    of zeros stays.
     Source: arXiv 2604.00860 and the authors' project page. Confidence: paper (the extra step's learning rate: ours).
     """
 
@@ -71,9 +72,9 @@ class PIPORetro:
 
     def _rise(self, mean: float) -> float:
         seen = torch.tensor(self.history, dtype=torch.float64)
-        if len(seen) < 2 or not float(seen.std()) > 0:
-            return 0.0
-        return min(max((mean - float(seen.mean())) / float(seen.std()), self.least), self.most)
+        known = len(seen) > 1 and float(seen.std()) > 0
+        rise = (mean - float(seen.mean())) / float(seen.std()) if known else 0.0
+        return min(max(rise, self.least), self.most)
 
     def _repeated(self, batch: Batch) -> Batch:
         """The batch with advantages of the same total size in every group."""

@@ -181,3 +181,17 @@ def copo_loss(case: Case) -> Run:
     }  # fmt: skip
     case.require(agg="token-mean")
     return Run(f"{stack('copo-consistency', **params)}+{reduction(case)}")
+
+
+@maps("gigpo")
+def gigpo(case: Case) -> Run:
+    case.require(ddof=1, mode=("mean_norm", "mean_std_norm"))
+    params = {"weight": case.params["step_weight"], "scale": case.params["mode"] == "mean_std_norm"}
+    return Run(stack("gigpo", **params, eps=case.params["eps"], single="raw"))
+
+
+@maps("igpo_discounted")
+def igpo_discounted(case: Case) -> Run:
+    case.require(ddof=1)
+    params = {"gamma": case.params["gamma"], "scale": case.params["norm_adv_by_std"], "eps": case.params["eps"]}
+    return Run(stack("grpo-discounted", **params))
