@@ -6,7 +6,9 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 
+from harness.errors import UsageError
 from harness.host import parse_stack
+from harness.host.autoload import FIRST_PARTY
 from harness.suites.schema import Suite
 from harness.training.config import TrialConfig
 
@@ -31,8 +33,16 @@ def rows(suite: Suite, canonical: Canonical) -> list[str]:
     baseline = canonical(suite.baseline)
     listed = [canonical(text) for text in suite.methods]
     bare = {spec.name for text in listed for spec in parse_stack(text)}
-    controls = [canonical(f"{suite.baseline}+{name}") for name in suite.honesty if name not in bare]
+    controls = [_control(suite.baseline, name, canonical) for name in suite.honesty if name not in bare]
     return list(dict.fromkeys([baseline, *listed, *controls]))
+
+
+def _control(baseline: str, name: str, canonical: Canonical) -> str:
+    """A control row: the harness's own plugin of that name, whatever else is installed under it."""
+    try:
+        return canonical(f"{baseline}+{name}")
+    except UsageError:
+        return canonical(f"{baseline}+{name}@{FIRST_PARTY}")
 
 
 def trials(suite: Suite, canonical: Canonical | None = None, *, controls: bool = True) -> list[TrialConfig]:

@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import UsageError
 from harness.suites.expand import rows, slug, trials
 
 
@@ -17,6 +18,21 @@ def test_a_control_that_the_suite_lists_itself_is_not_added(suite):
 def test_rows_are_canonical_and_come_once(suite):
     made = suite(methods=["a", "A", "b"])
     assert rows(made, str.lower) == ["grpo(beta=0)", "a", "b"]
+
+
+def test_the_parameters_of_a_stack_do_not_hide_a_control(suite):
+    made = suite(methods=["dr-grpo+placebo(x=(1, (2, 3)), y='a+b')"], honesty=["placebo"])
+    assert len(rows(made, str)) == 2
+
+
+def test_control_rows_are_the_harness_own_whatever_is_installed_under_their_name(suite):
+    def canonical(text):
+        if text.endswith("+placebo"):
+            raise UsageError("method 'placebo' is offered by two")
+        return text
+
+    made = suite(methods=[], honesty=["placebo", "random-reward"])
+    assert rows(made, canonical)[1:] == ["grpo(beta=0)+placebo@policy-harness", "grpo(beta=0)+random-reward"]
 
 
 def test_trials_go_seed_by_seed_and_share_every_setting(suite):
