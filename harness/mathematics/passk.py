@@ -10,7 +10,7 @@ from harness.mathematics.ranks import table
 
 __all__ = ["best_without", "choose", "subset_best"]
 
-EXACT = 2.0**50  # whole numbers below it are rounded to what they are
+EXACT = 2.0**33  # whole numbers below it are rounded to what they are; lgamma is good to about 1e-13
 
 
 def choose(n: Tensor | float, k: Tensor | float) -> Tensor:
