@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from fractions import Fraction
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
 
@@ -63,5 +64,6 @@ class FGRPR:
         found = None if cut else find_answer(text if "####" in text else text.replace("#", " #### "))
         if found is None:
             return 0.0
-        gap = abs(gold - found) / abs(gold) if gold else (0 if found == 0 else self.reach)
+        exact = Fraction(gold)
+        gap = abs(exact - found) / abs(exact) if exact else (0 if found == 0 else self.reach)
         return float(self.offset - gap) if gap < self.reach else 0.0
