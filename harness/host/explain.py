@@ -77,8 +77,9 @@ def charges(stack: Stack) -> list[tuple[str, str, str]]:
         owners = [seat.label for seat in stack.seats if need in needs_of(seat.plugin)]
         if owners:
             found.append((need, ", ".join(owners), cost))
+    free = {"defaults", *(seat.label for seat in stack.seats if seat.info.claims.identity)}
     for chain in chains(stack):
-        owners = [label for label in (*chain.wrappers, *chain.plain) if label != "defaults"]
+        owners = [label for label in (*chain.wrappers, *chain.plain) if label not in free]
         if chain.hook in _HOOK_PASSES and owners:
             found.append((chain.hook, ", ".join(owners), _HOOK_PASSES[chain.hook]))
     return found

@@ -1,5 +1,6 @@
 from harness import hookimpl, method
 from harness.host.explain import charges, explain, render
+from harness.host.regime import Regime
 from tests.host.plugins import stack
 
 
@@ -63,6 +64,22 @@ def test_charges_name_what_who_and_cost():
     found = {what: owner for what, owner, _ in charges(built())}
     assert found == {"reference": "root", "greedy": "inner", "next_round": "top, root"}
     assert "nothing" in render(stack("outer", Outer))
+
+
+def test_a_control_that_changes_nothing_is_charged_for_nothing():
+    def same(self):
+        return (yield)
+
+    control = type("Control", (), {"generate": hookimpl(wrapper=True)(same)})
+    assert charges(stack("control", method(identity=True)(control))) == []
+
+
+def test_remarks_come_with_what_they_assume():
+    data = explain(built(), Regime(updates=True))
+    assert data["assumed"] == "several updates a batch"
+    kinds = {(remark["kind"], remark["hook"], remark["plugins"]) for remark in data["remarks"]}
+    assert {("inert", "estimate_advantages", ("outer",)), ("in vain", "", ("inner",))} <= kinds
+    assert "with one update a batch, on-policy" in render(built())
 
 
 def test_explain_is_plain_data():
