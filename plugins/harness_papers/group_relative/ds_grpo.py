@@ -23,14 +23,14 @@ class DSGRPO:
     A_i = (R_i - mean_g(R)) / (std_g(R) + eps), then - correct l_i where R_i > 0 and + wrong l_i where R_i = 0, with
     l_i the mean log-probability per token at the old policy: correct answers spread out, wrong ones are concentrated.
 
-    correct, wrong: ours; the values of the runs are unknown. population: the std over n, as in the code; False: n - 1.
+    correct, wrong: 0.05 both, the code's defaults. population: the std over n, as in the code; False: n - 1.
     Edge cases: an all-right or all-wrong group still gets the smoothing term; without both weights, and over n - 1, it
     is GRPO; an empty completion has l = 0.
     Source: arXiv 2511.19942, numbers of the code of the MaxRL authors who compare with it. Confidence: code.
     """
 
     correct: float = 0.05
-    wrong: float = 0.025
+    wrong: float = 0.05
     eps: float = 1e-6
     population: bool = True
 
