@@ -18,7 +18,8 @@ class RAFT:
     """Cross-entropy on the completions with a positive reward, weighted by it.
 
     A_i = max(R_i, 0);  L = sum_{i,t} -A_i logp_{i,t} / number of tokens of the minibatch, rejected ones included, so
-    that the step shrinks with the pass rate. (The paper's rewards are -1 and 1.)
+    that the step shrinks with the pass rate. (The paper's rewards are -1 and 1; the authors' runs add a k3 penalty of
+    0.001 to the loss as well, which is raft+kl(beta=0.001) here.)
 
     only_correct: reject by the task's verdict, for tasks whose other columns reward wrong answers too.
     only_accepted: divide by the tokens of accepted completions, as supervised fine-tuning would.
