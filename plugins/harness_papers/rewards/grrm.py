@@ -27,7 +27,8 @@ class GRRM:
     pairs with R_i > R_j.
 
     The paper's judge is a language model that reads all candidates and is itself trained by the share of pairs in the
-    right order; here it is a linear head on the policy's states, and comparison comes from centring within the group.
+    right order; here it is a linear head on the policy's states, trained with head_lr, and comparison comes
+    from centring within the group.
     The paper's tenth of supervised loss needs references and is left out; its overlong penalty is `overlong-penalty(
     weight=0.04)` on top.
     Edge cases: a group of one, and tied pairs, teach nothing.

@@ -35,13 +35,14 @@ def aggregate_members(scores: Tensor, how: str, lam: float, *, population: bool 
 class RewardEnsemble:
     """The policy never sees the task's reward, only a pessimistic aggregate of reward models learned from it.
 
-    R_i = mean_m r_m - lam var_m(r_m) ("uncertain", UWO), min_m r_m ("worst", WCO) or mean_m r_m ("mean"), in place of
+    how: "uncertain" (UWO) is R_i = mean_m r_m - lam var_m(r_m), "worst" (WCO) min_m r_m, "mean" mean_m r_m; in place of
     the task's columns.
 
     The paper's ensemble is of pretrained language models. Here its `members` are linear heads on the policy's state at
     the end of a completion, each with weights of its own and a `share` of the completions, by a hash of their tokens;
-    they learn to predict the verdict, in [0, 1], of every step's completions after these were rewarded. warmup: steps
-    with the task's own reward while they begin to. population: variance over M (the best-of-n code, lam 0.5).
+    they learn to predict the verdict, in [0, 1], of every step's completions after these were rewarded, with
+    head_lr. warmup: steps with the task's own reward while they begin to. population: variance over M (the best-of-n
+    code, lam 0.5).
     Edge cases: one member is its own mean; an empty completion is judged by the bias alone.
     Source: arXiv 2310.02743, the authors' code. Confidence: code (aggregates); the ensemble is ours.
     """
