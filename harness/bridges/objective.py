@@ -42,8 +42,10 @@ def objective(
     With `part` the rows are a part of it: then a scalar term cannot be shared out, and raises HarnessError. `factor`
     [N, T] multiplies the weights of the loss, not those of regularizers.
     """
-    if batch.logp_old is None:
-        batch = batch.replace(logp_old=output.logp_old)
+    if batch.logp_old is None:  # the first update: the policy is still the one that sampled
+        known = ~batch.logp_sampler.isnan()
+        sampler = torch.where(known, batch.logp_sampler, output.logp_old)
+        batch = batch.replace(logp_old=output.logp_old, logp_sampler=sampler)
     assert batch.weights is not None
     weighted = batch if factor is None else batch.replace(weights=batch.weights * factor)
     total: Tensor = hooks.loss(batch=weighted, output=output)

@@ -198,6 +198,30 @@ def test_evaluation_leaves_training_and_plugins_alone(tmp_path):
     assert apart(made.grab.grads[1], plain[1]) < CLOSE
 
 
+@pytest.mark.parametrize("measure", [True, False])
+def test_what_hooks_know_of_the_policy_before_the_update(tmp_path, measure):
+    seen = []
+
+    @method
+    class Reads:
+        @hookimpl
+        def estimate_advantages(self, batch):
+            seen.append(batch)
+            return batch.groups.center(batch.reward)
+
+        @hookimpl
+        def policy_loss(self, batch, output):
+            on = batch.mask > 0
+            assert torch.equal(batch.logp_sampler[on], batch.logp_old[on])
+            return -(output.logp - batch.logp_sampler).exp() * batch.advantages
+
+    trainer(StackTrainer, tmp_path, stack=Reads, measure=measure, cut=2).train()
+    assert bool(seen[0].logp_sampler.isnan().all()) is not measure
+    assert (seen[0].logp_old is None) is not measure
+    if measure:
+        assert torch.equal(seen[0].logp_sampler, seen[0].logp_old)
+
+
 @method
 class Counts:
     """State, a metric, and random numbers."""

@@ -55,7 +55,7 @@ def trainer(cls: type, out: Path, *, noise: float = 0.05, cut: int = 1, steps: i
     """A trainer that has not begun; `options` are GRPOConfig's, or the trainer's own where it knows them."""
     own = {
         name: options.pop(name)
-        for name in ("stack", "without", "plugins", "correct", "correct_above", "rowwise", "eval_dataset")
+        for name in ("stack", "without", "plugins", "correct", "correct_above", "rowwise", "measure", "eval_dataset")
         if name in options
     }
     settings: dict[str, Any] = {

@@ -57,6 +57,7 @@ def whole_batch(
     lengths = on.sum(-1).long()
     last = ids.gather(1, (lengths[:, None] - 1).clamp_min(0))[:, 0]
     ended = torch.isin(last, torch.tensor([*trainer.eos_token_ids, pad]).to(last))
+    old = found.get("old_per_token_logps")  # who samples with transformers is the policy as it is then
     trains = on if found.get("tool_mask") is None else on * found["tool_mask"]
 
     def every(x: Tensor | None, **how: Any) -> Any:
@@ -77,8 +78,8 @@ def whole_batch(
         lengths=every(lengths),
         truncated=~every(ended),
         temperature=trainer.temperature,
-        logp_sampler=every(found.get("sampling_per_token_logps")),
-        logp_old=every(found.get("old_per_token_logps")),
+        logp_sampler=every(found.get("sampling_per_token_logps", old)),
+        logp_old=every(old),
         logp_ref=every(found.get("ref_per_token_logps")),
         entropy=every(entropy),
     )

@@ -37,7 +37,9 @@ class StackTrainer(Recorded):
     stack: a stack, its string or a `@method` class; plugins: files to look for methods in. without: hooks that TRL has
     no place for and that the run does without, as named by the refusal. correct: the reward function whose value above
     `correct_above` is the verdict `batch.correct` (default: the first). rowwise: the user's word that a row's token
-    losses depend on that row alone, which saves the forward pass that several micro-batches otherwise cost.
+    losses depend on that row alone, which saves the forward pass that several micro-batches otherwise cost. measure: a
+    forward pass after generation, for hooks before the update that read `logp_sampler` or `logp_old`; stacks that need
+    entropy, or put a KL penalty into the reward, get it anyway.
     """
 
     def __init__(
@@ -52,12 +54,13 @@ class StackTrainer(Recorded):
         correct: str | None = None,
         correct_above: float = 0.5,
         rowwise: bool = False,
+        measure: bool = False,
         **options: Any,
     ) -> None:
         """Raise UsageError for what the bridge cannot carry, most of it before a model is loaded."""
         self.stack = as_stack(stack, plugins)
         self.without = check(TRL, self.stack, without)
-        self.rowwise = rowwise
+        self.rowwise, self.measure = rowwise, measure
         args = GRPOConfig("trl-stack") if args is None else args
         refuse(args, self.stack.canonical)
         args = prepared(args, reference="reference" in self.stack.needs)
@@ -102,7 +105,8 @@ class StackTrainer(Recorded):
     def _measured(self, found: dict[str, Any], texts: list[str]) -> Batch:
         """The whole batch, with what the policy says now where hooks before the update read it."""
         needs, entropy = self.stack.needs, None
-        if "entropy" in needs or ("reference" in needs and self._hooks.implemented("shape_rewards")):
+        penalised = "reference" in needs and self._hooks.implemented("shape_rewards")
+        if self.measure or penalised or "entropy" in needs:
             with torch.no_grad():
                 logp, entropy = self._score(self.model, found, found["completion_ids"].shape[1])
             if found.get("old_per_token_logps") is None:
