@@ -13,7 +13,7 @@ implementation:
 | reference | the same rows through the frozen initial policy | whole rows |
 | policy, teacher:NAME | passes that a plugin asks for | whole rows |
 | train | forward and backward of every row that enters the loss, once an epoch | 3 x whole rows |
-| module:NAME | a built module, with every pass of the policy; a policy copy: its own | rows x relative size, 3 x when trained |
+| module:NAME | a built module, with every pass of the policy; a policy copy, its own | rows x size, 3 x when trained |
 
 A whole row is its prompt and its completion. Rows that a micro-batch replays, or that the learner skips, are
 implementation and go to `counts`, never to the bill.
