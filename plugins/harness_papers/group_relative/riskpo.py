@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 SMALL = 1e-6
+FLAT = 1e-3
 
 
 @method(name="riskpo", paper="2510.00911", base="grpo(beta=0)")
@@ -22,14 +23,15 @@ class RiskPO:
 
     bundle = consecutive prompts; paper j = the j-th completion of each, S_j the sum of its rewards; q_a, q_b the
     tracked quantiles of all S.  u = (max(S - q_a, 0) - max(S - q_b, 0)) / (high - low);  c = -max(q_a - S, 0) / low;
-    M = (weight c + u) / (weight + 1), over the std of the bundle's papers (n - 1, + 1e-6) if `scale`;
+    M = (weight c + u) / (weight + 1), over the std of S in the bundle (n - 1, + 1e-6) if `scale`;
     A_i = M d_i / sum over the paper of d, d = R - mean_g(R) (equal shares where the sum is below 1e-6).
 
-    credit: "uniform" gives M to all, "std" M / std_g. natural: adds (q_a - q_b) / (high - low) to u (README and default
-    of the code, off in its scripts). high: 0.9 for MATH. rate: q <- q + rate (level - mean 1[S < q]) after each step.
-    State: the quantiles; the first batch's own to begin with.
-    Edge cases: scores above q_b are all alike; papers without spread give 0 (`scale`); a bundle of one has A = M.
-    Source: the authors' code. Confidence: code (start of the quantiles: ours).
+    credit: "uniform" gives M to all, "std" M / std_g (1 below 1e-3), as in the authors' script for MATH. natural: adds
+    (q_a - q_b) / (high - low) to u (on in that script too, off in the one for DAPO-Math). high: 0.9 for MATH.
+    rate: q <- q + rate (level - mean 1[S < q]) after each step but the first.
+    State: the quantiles, at first those of the first batch.
+    Edge cases: scores above q_b are all alike; a bundle without spread gives 0 (`scale`); a bundle of one has A = M.
+    Source: arXiv 2510.00911 and the authors' code (whose first step takes quantiles per bundle). Confidence: code.
     """
 
     low: float = 0.2
@@ -58,13 +60,15 @@ class RiskPO:
         bundles = torch.div(batch.groups.index, self.bundle, rounding_mode="floor")
         papers = Groups(torch.stack([bundles, batch.groups.rank(batch.rollout)], 1))
         score = papers.sum(batch.reward, expand=False)
-        if not self.quantiles and len(score):
+        known = bool(self.quantiles)
+        if not known and len(score):
             self.quantiles = [float(score.quantile(level)) for level in (self.low, self.high)]
         measure = self._measure(score)
         if self.scale:
-            spread = Groups(bundles[papers.first]).std(measure)
+            spread = Groups(bundles[papers.first]).std(score)
             measure = torch.where(spread > 0, measure / (spread + SMALL), torch.zeros_like(measure))
-        self._track(score)
+        if known:
+            self._track(score)
         return self._credit(batch, papers, measure[papers.index])
 
     def _measure(self, score: Tensor) -> Tensor:
@@ -85,7 +89,7 @@ class RiskPO:
             return measure
         if self.credit == "std":
             std = batch.groups.std(batch.reward)
-            return torch.where(std > 0, measure / torch.where(std > 0, std, 1.0), torch.zeros_like(std))
+            return measure / (torch.where(std > FLAT, std, 1.0) + SMALL)
         apart = batch.groups.center(batch.reward)
         total = papers.sum(apart)
         shared = total.abs() <= SMALL

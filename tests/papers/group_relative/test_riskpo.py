@@ -42,6 +42,16 @@ def test_a_bundle_of_one_gets_the_measure_and_quantiles_move():
     assert made.quantiles == approx([0.0 + 0.1 * 0.2, 1.0 + 0.1 * (0.8 - 2 / 3)])
 
 
+def test_the_first_batch_gives_the_quantiles_and_the_bundle_the_scale():
+    made = plugin(scale=True, bundle=1, low=0.25, high=0.75)
+    got = made.estimate_advantages(make_batch([0.0, 1.0, 2.0, 3.0, 4.0]))
+    assert made.quantiles == approx([1.0, 3.0])
+    measure = np.array([-1.5 / 0.25, 0, 2, 4, 4]) / 2.5
+    assert got.tolist() == approx((measure / (2.5**0.5 + 1e-6)).tolist())
+    std = plugin([1.0, 3.0], credit="std", bundle=1).estimate_advantages(make_batch([1.0, 2.0, 3.0]))
+    assert std[2] == approx(2 / 0.6 / 2.5 / (1 + 1e-6))
+
+
 def test_papers_without_spread_teach_nothing():
     made = plugin(scale=True)
     assert not made.estimate_advantages(make_batch([0.3] * 6, [0, 0, 0, 1, 1, 1])).any()
