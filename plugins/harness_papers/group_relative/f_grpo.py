@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="f-grpo", paper="2602.06717", base="grpo(beta=0)", scope="group")
+@method(name="f-grpo", paper="2602.06717", base="grpo(beta=0)", scope="group", neutral={"gamma": 0.0})
 class FGRPO:
     """Prompts that the policy already solves pull less.
 

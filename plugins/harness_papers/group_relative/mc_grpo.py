@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 NONZERO = 1e-6  # the authors' test for "not zero"
 
 
-@method(name="mc-grpo", paper="2601.22582", base="grpo", scope="group")
+@method(
+    name="mc-grpo",
+    paper="2601.22582",
+    base="grpo",
+    scope="group",
+    exempt={"permutation": "of completions that tie at the median, the one in the middle by row order is left out"},
+)
 class MCGRPO:
     """G + 1 completions, centred on their median, scaled by the median deviation; the median itself is not trained on.
 

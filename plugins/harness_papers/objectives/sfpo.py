@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2510.04072", base="grpo(beta=0)", needs={"entropy"})
+@method(paper="2510.04072", base="grpo(beta=0)", needs={"entropy"}, neutral={"fast": 0})
 class SFPO:
     """A few fast passes over the batch, a return part of the way, and one slow pass from there.
 

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@method(name="ar3po", paper="2509.25808", base="grpo(beta=0)", scope="group", experimental=True)
+@method(
+    name="ar3po",
+    paper="2509.25808",
+    base="grpo(beta=0)",
+    scope="group",
+    experimental=True,
+    neutral={"stages": 1, "memory": 0},
+)
 class AR3PO:
     """Completions come in stages; after each, prompts with a correct one leave. Prompts without any borrow one.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2509.21240", base="grpo(beta=0)", scope="group", experimental=True)
+@method(paper="2509.21240", base="grpo(beta=0)", scope="group", experimental=True, neutral={"trees": 1_000_000})
 class TreeGRPO:
     """A few chains per prompt, continued again from random places; the prefix is sampled, and paid for, once.
 
