@@ -15,11 +15,11 @@ EXACT = 2.0**33  # whole numbers below it are rounded to what they are; lgamma i
 
 def choose(n: Tensor | float, k: Tensor | float) -> Tensor:
     """Binomials C(n, k) in float64, broadcast; 0 where k < 0 or k > n."""
-    n, k = torch.broadcast_tensors(torch.as_tensor(n, dtype=torch.float64), torch.as_tensor(k, dtype=torch.float64))
-    exists = (k >= 0) & (k <= n)
-    low, high = torch.where(exists, k, 0.0), torch.where(exists, n, 0.0)
+    n, k = torch.as_tensor(n, dtype=torch.float64), torch.as_tensor(k, dtype=torch.float64)
+    exists = torch.logical_and(k >= 0, k <= n)
+    low, high = torch.where(exists, k, torch.zeros_like(n)), torch.where(exists, n, torch.zeros_like(n))
     value = (torch.lgamma(high + 1) - torch.lgamma(low + 1) - torch.lgamma(high - low + 1)).exp()
-    return torch.where(exists, torch.where(value < EXACT, value.round(), value), 0.0)
+    return torch.where(exists, torch.where(value < EXACT, value.round(), value), torch.zeros_like(value))
 
 
 def subset_best(groups: Groups, x: Tensor, k: Tensor) -> Tensor:

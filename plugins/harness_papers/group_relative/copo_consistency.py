@@ -13,6 +13,7 @@ from harness import Groups, hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import ppo_clip_loss, token_mean_weights
 from harness_papers.answers import answer_entropy, with_answers
+from harness_papers.for_loss import keep_for_loss
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -64,7 +65,7 @@ class COPOConsistency:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """The local advantage; the global one and the entropy travel on as extras."""
         bits = answer_entropy(batch) / math.log(2)
-        batch.extras.update(answer_entropy=bits, global_advantages=self._across(batch, bits))
+        keep_for_loss(batch, answer_entropy=bits, global_advantages=self._across(batch, bits))
         return self._normal(batch.groups, batch.reward)
 
     @hookimpl

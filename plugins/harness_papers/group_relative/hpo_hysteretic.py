@@ -51,7 +51,7 @@ class HPOHysteretic:
         return token_mean_weights(batch.mask)
 
 
-@method(name="a-hpo", paper="2605.30201", base="grpo(beta=0)")
+@method(name="a-hpo", paper="2605.30201", base="grpo(beta=0)", experimental=True)
 class AHPO:
     """HPO with a factor that follows the batch: completions that gained over completions that lost.
 
@@ -60,7 +60,7 @@ class AHPO:
 
     least: the lower bound; the paper's value was not found.
     Edge cases: nobody lost gives 1, nobody gained gives `least`.
-    Source: arXiv 2605.30201, by way of a summary of the full text. Confidence: secondary.
+    Source: arXiv 2605.30201, by way of a summary of the full text. Confidence: secondary (lower bound reconstructed).
     """
 
     least: float = 0.1

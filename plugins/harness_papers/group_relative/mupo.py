@@ -11,6 +11,7 @@ from torch import Tensor
 from harness import Groups, hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import ngram_embedding, sequence_mean_weights
+from harness_papers.for_loss import keep_for_loss
 
 if TYPE_CHECKING:
     from harness import Batch
@@ -51,7 +52,7 @@ class MUPO:
         near = self._likeness(batch)
         cluster = self._cluster(batch, near)
         alike = Groups(torch.stack([batch.groups.index, cluster], 1))
-        batch.extras["cluster_weight"] = self._weight(batch, alike)
+        keep_for_loss(batch, cluster_weight=self._weight(batch, alike))
         other = (batch.groups.index[:, None] == batch.groups.index) & (cluster[:, None] != cluster)
         apart = ((1 - near) * other).sum(1) / other.sum(1).clamp_min(1)
         lam = self.low + (self.high - self.low) * (1 + math.cos(math.pi * state.progress)) / 2
