@@ -63,6 +63,8 @@ class DPPO:
         if not self.divergence.startswith("top"):
             return {}
         top = policy.evaluate(batch).top_logits
+        if top is None:  # no row has a token
+            return {}
         return {"top_ids": top.ids, "top_logp": top.logp}
 
     @hookimpl
@@ -92,7 +94,8 @@ class DPPO:
 
     def _top(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """[N, T] the divergence over the likeliest tokens and one event more for the rest."""
-        assert output.top_logits is not None
+        if output.top_logits is None or "top_ids" not in batch.extras:  # no row has a token
+            return torch.zeros_like(batch.mask)
         same = batch.extras["top_ids"][..., :, None] == output.top_logits.ids[..., None, :]
         old = batch.extras["top_logp"].exp() * same.any(-1)
         new = (same * output.top_logits.logp.detach().exp()[..., None, :]).sum(-1)
