@@ -9,8 +9,10 @@ NaN. Everything is computed in float64, and results are numpy arrays.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,8 +26,8 @@ from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, 
 from harness.probe_inputs import as_tensor, plain_batch
 
 __all__ = [
-    "advantages", "loss", "objective", "regularizer", "rewards", "token_loss", "token_penalty", "total_reward",
-    "train_on", "weights",
+    "advantages", "knowing", "loss", "objective", "regularizer", "rewards", "token_loss", "token_penalty",
+    "total_reward", "train_on", "weights",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -140,8 +142,26 @@ def objective(
 # -- stack -----------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
+_KNOWN: contextvars.ContextVar[Catalogue | None] = contextvars.ContextVar("known", default=None)
+
+
+@contextlib.contextmanager
+def knowing(catalogue: Catalogue) -> Iterator[None]:
+    """Names inside the block are those of `catalogue`, such as the methods of a file, not only installed ones."""
+    token = _KNOWN.set(catalogue)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
 def _installed() -> Catalogue:
+    known = _KNOWN.get()
+    return _discovered() if known is None else known
+
+
+@functools.cache
+def _discovered() -> Catalogue:
     return discover()
 
 

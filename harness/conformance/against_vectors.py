@@ -24,6 +24,7 @@ def compare_with(subject: Subject, path: Path) -> Finding:
     Cases that set what the method has no field for are counted, not compared.
     """
     from harness.conformance.vectors import default_run, read_cases, run_case
+    from harness.probe import knowing
 
     began = time.perf_counter()
     slug = subject.seat.entry.slug
@@ -34,7 +35,8 @@ def compare_with(subject: Subject, path: Path) -> Finding:
     wrong, strange = [], []
     for case in cases:
         try:
-            result = run_case(default_run(case, subject.stack, fields), case)
+            with knowing(subject.catalogue):
+                result = run_case(default_run(case, subject.stack, fields), case)
         except UsageError as fault:
             strange.append(str(fault))
             continue

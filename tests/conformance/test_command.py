@@ -1,0 +1,127 @@
+"""`harness check`: targets, exit codes, tables, JSON, vectors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import textwrap
+
+import pytest
+
+from harness.cli import main
+from harness.conformance import subjects
+
+FILE = '''
+from harness import hookimpl, method
+
+
+@method(paper="2402.03300", neutral={"factor": 1.0})
+class Louder:
+    """Multiplies every advantage by a constant factor.
+
+    factor: 1 is the base. Edge cases: none.
+    """
+
+    factor: float = 2.0
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Times the factor."""
+        return (yield) * self.factor
+
+
+@method
+class Silent:
+    """Does nothing, in spite of what this says."""
+
+    @hookimpl(wrapper=True)
+    def policy_loss(self):
+        """What lies below."""
+        return (yield)
+'''
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(textwrap.dedent(FILE))
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", *map(str, arguments)])
+        seen = capsys.readouterr()
+        return ended.value.code, seen.out, seen.err
+
+    return command
+
+
+def test_a_file_is_checked_method_by_method(run, file):
+    code, out, _ = run(file, "--only", "effect", "--only", "padding")
+    assert code == 1
+    assert "[1/2] pass  louder" in out
+    assert "[2/2] FAIL  silent" in out
+    assert "1 of 2 methods pass" in out
+    assert f"again: harness check {file}" in " ".join(out.split())
+
+
+def test_a_stack_of_a_file_passes_as_a_table(run, file):
+    code, out, _ = run("louder(factor=3)", "--plugin", file, "--only", "reduction", "--only", "effect")
+    assert code == 0, out
+    assert "factor=1 is conformance-nothing bit for bit" in out
+    assert "effect     pass    differs from conformance-nothing in estimate_advantages" in out
+
+
+def test_json_is_the_report(run):
+    code, out, _ = run("conformance-z-score", "--only", "padding", "--json")
+    assert code == 0
+    data = json.loads(out)
+    assert (data["method"], data["passed"]) == ("conformance-z-score", True)
+    assert [finding["check"] for finding in data["findings"]] == ["padding"]
+
+
+@pytest.mark.parametrize("arguments", [("nothing-of-the-kind",), ("conformance-halve", "--only", "speling")])
+def test_what_cannot_be_checked_is_a_fault_of_usage(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def case(number, expected, **params):
+    inputs = {"rewards": [[1.0], [0.0], [0.0], [1.0]], "group": [0, 0, 1, 1]}
+    return {
+        "id": f"case-{number}", "method": "conformance_z_score", "kind": "advantage", "source": {}, "params": params,
+        "inputs": inputs, "expected": {"advantages": expected}, "tolerance": {"rtol": 1e-5, "atol": 1e-6},
+    }  # fmt: skip
+
+
+def test_vectors_are_one_more_line(run, tmp_path):
+    right = [0.707, -0.707, -0.707, 0.707]
+    path = tmp_path / "vectors.jsonl"
+    path.write_text(json.dumps(case(1, right) | {"tolerance": {"rtol": 1e-3}}))
+    code, out, _ = run("conformance-z-score", "--only", "padding", "--vectors", path)
+    assert code == 0, out
+    assert "vectors  pass    1 cases as expected" in out
+
+    packed = tmp_path / "vectors.jsonl.gz"
+    packed.write_bytes(gzip.compress("\n".join(map(json.dumps, [case(1, right), case(2, right, eps=1.0)])).encode()))
+    code, out, _ = run("conformance-z-score", "--only", "padding", "--vectors", packed)
+    assert code == 1
+    said = " ".join(out.split())
+    assert "vectors FAIL 1 of 1 cases differ: case-1: advantages" in said
+    assert "1 cases cannot be compared: conformance-z-score has no parameter eps" in said
+
+
+def test_a_distribution_is_all_of_its_methods():
+    found = subjects("policy-harness")
+    assert {"grpo", "dapo", "placebo"} <= {subject.name for subject in found}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_every_first_party_method_passes(run):
+    code, out, _ = run("policy-harness")
+    assert code == 0, out
