@@ -72,7 +72,7 @@ class FDivGRPO:
         return worse * lowered(u, self.divergence) - better * raised(u, self.divergence)
 
 
-@method(name="f-hal", paper="2602.05946")
+@method(name="f-hal", paper="2602.05946", neutral={"lam": 1.0}, neutral_to="f-div-grpo")
 class FHAL(FDivGRPO):
     """f-divergence GRPO mixed with the same estimate on pairs: the best of a group is chosen, the worst rejected.
 
