@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @method(
     paper="2601.05607", base="grpo(beta=0)", needs=lambda m: {"entropy"} if m.guided else set(), experimental=True,
-    clips=True, neutral=({"mix": 1.0, "guided": False, "clip_high": 0.2}, {"mix": 0.0, "guided": False}), neutral_to=("grpo(beta=0)", "gspo"),
+    clips=True,
+    neutral=({"mix": 1.0, "guided": False, "clip_high": 0.2}, {"mix": 0.0, "guided": False}),
+    neutral_to=("grpo(beta=0)", "gspo"),
 )  # fmt: skip
 class DHPO:
     """The token's and the completion's ratio are each clipped in their own region, then averaged.
