@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.conformance.bench import Bench
 from harness.conformance.checks import CHECKS, find
-from harness.conformance.results import Finding, NotApplicable, Report, Warned
+from harness.conformance.results import Finding, NotApplicable, Report, Status, Warned
 from harness.conformance.subject import EXEMPTIBLE
 from harness.errors import CheckFailed, HarnessError, UsageError, blamed, nearest, told
 
@@ -45,32 +45,28 @@ def run_check(bench: Bench, name: str) -> Finding:
     subject = bench.subject
     again = f"harness check {subject.given} --only {name} --seed {subject.seed}"
     began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        status, text = _answer(bench, name)
+    reason = subject.seat.info.claims.exempt.get(name) if name in EXEMPTIBLE else None
+    if reason and status == "FAIL":
+        status, text = "n.a.", f"exempt, as declared: {reason} [{text}]"
+    elif reason and status == "pass":
+        status, text = "warn", f"declared exempt ({reason}), but it holds: take the exemption away"
+    return Finding(name, status, text, again if status == "FAIL" else "", time.perf_counter() - began)
+
+
+def _answer(bench: Bench, name: str) -> tuple[Status, str]:
+    """What a check returns or raises, as a result and its text."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            text, status = find(name)(bench), "pass"
-    except NotApplicable as reason:
-        text, status = str(reason), "n.a."
-    except Warned as reason:
-        text, status = str(reason), "warn"
-    except HarnessError as fault:
-        text, status = str(fault), "FAIL"
+        return "pass", find(name)(bench)
+    except NotApplicable as answer:
+        return "n.a.", str(answer)
+    except Warned as answer:
+        return "warn", str(answer)
+    except CheckFailed as fault:
+        return "FAIL", str(fault)
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything
         frame = traceback.extract_tb(fault.__traceback__)[-1]
-        where = "" if blamed(fault) else f" ({frame.filename}:{frame.lineno})"
-        text, status = f"{told(fault)}{where}", "FAIL"
-    reason = _exemption(bench, name)
-    if reason and status == "FAIL":
-        text, status = f"exempt, as declared: {reason} [{text}]", "n.a."
-    elif reason and status == "pass":
-        text, status = f"declared exempt ({reason}), but it holds: take the exemption away", "warn"
-    return Finding(name, status, text, again if status == "FAIL" else "", time.perf_counter() - began)  # type: ignore[arg-type]
-
-
-def _exemption(bench: Bench, name: str) -> str | None:
-    if name not in EXEMPTIBLE:
-        return None
-    try:
-        return bench.subject.seat.info.claims.exempt.get(name)
-    except (HarnessError, CheckFailed):
-        return None
+        where = "" if blamed(fault) or isinstance(fault, HarnessError) else f" ({frame.filename}:{frame.lineno})"
+        return "FAIL", f"{told(fault)}{where}"

@@ -97,7 +97,7 @@ def tiny_trial(
         suite="conformance",
         method=stack,
         seed=seed,
-        policy=PolicyConfig(model="random", dtype=dtype),  # type: ignore[arg-type]
+        policy=PolicyConfig(model="random", dtype=dtype),
         sampling=SamplingConfig(prompts=prompts, group_size=GROUP, max_tokens=TOKENS, max_rounds=3),
         learner=LearnerConfig(minibatches=2, micro_batch=micro_batch),
         optimizer=OptimizerConfig(lr=1e-3),

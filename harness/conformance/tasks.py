@@ -21,7 +21,8 @@ TEXTS = ("", " ", "0", "-1", "#64", "x" * 200, "1+1=2;#2", "\n", "ü€", "def f
 def task_tests(task: str | Task | type[Task], options: Mapping[str, Any] | None = None) -> Callable[[str], None]:
     """One pytest case a check, for an author's tests.
 
-    `test_conformance = task_tests("my-task")` is all that a test file needs. task: the name it is installed under, a YAML file, a class or an instance; options: its arguments.
+    `test_conformance = task_tests("my-task")` is all that a test file needs.
+    task: the name it is installed under, a YAML file, a class or an instance; options: its arguments.
     """
     import pytest
 

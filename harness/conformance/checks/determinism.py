@@ -36,7 +36,8 @@ def _run(bench: Bench, seed: int) -> dict[str, torch.Tensor]:
     subject = bench.subject
     _seed(seed)
     trial = tiny_trial(subject.stack, subject.catalogue, seed=bench.seed)
-    context, found = trial.context, {}
+    context = trial.context
+    found: dict[str, torch.Tensor] = {}
     for number in range(STEPS):
         context.state.begin_step(number, context.ledger.progress)
         context.age = trial.lag.begin_step()

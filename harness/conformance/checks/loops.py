@@ -70,7 +70,8 @@ def _lines(lab: Lab, inside: Callable[[str], bool], times: int) -> Counter[str]:
 
 def _own_code(bench: Bench) -> Callable[[str], bool]:
     """Whether a file belongs to the plugin: its classes' files, and the packages that they are in."""
-    files, packages = set(), set()
+    files: set[str | None] = set()
+    packages: set[str] = set()
     for cls in type(bench.subject.seat.plugin).__mro__[:-1]:
         files.add(inspect.getsourcefile(cls))
         top = sys.modules.get(cls.__module__.partition(".")[0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from harness.conformance.compare import require_equal
-from harness.conformance.probe_batch import permuted, rewarded
+from harness.conformance.probe_batch import Edit, permuted, rewarded, unchanged
 from harness.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ TOLERANCE = 1e-9
 
 def check(bench: Bench) -> str:
     """Without ties first; then with them, where "the first of equals" shows."""
-    orders = [_backwards, *(functools.partial(permuted, seed=3 * bench.seed + i) for i in range(2))]
+    shuffles = [functools.partial(permuted, seed=3 * bench.seed + i) for i in range(2)]
+    orders: list[Edit] = [_backwards, *shuffles]
     for order in orders:
         moved = bench.lab.outcome(order)
         require_equal(bench.outcome, moved, TOLERANCE, "in another order of rows and groups")
     straight = bench.lab.outcome(_tied)
     for order in orders:
-        moved = bench.lab.outcome(lambda batch, order=order: order(_tied(batch)))
+        moved = bench.lab.outcome(functools.partial(_tied, order=order))
         try:
             require_equal(straight, moved, TOLERANCE, "in another order of rows with equal rewards")
         except CheckFailed as fault:
@@ -39,6 +40,6 @@ def _backwards(batch: Batch) -> Batch:
     return batch.replace(prompt=batch.prompt.max() - batch.prompt)[torch.arange(len(batch) - 1, -1, -1)]
 
 
-def _tied(batch: Batch) -> Batch:
-    """Rewards of two values, so that every group has ties."""
-    return rewarded(batch, batch.correct.to(torch.float64), batch.correct.to(torch.float64))
+def _tied(batch: Batch, order: Edit = unchanged) -> Batch:
+    """Rewards of two values, so that every group has ties; in another order if one is given."""
+    return order(rewarded(batch, batch.correct.to(torch.float64), batch.correct.to(torch.float64)))
