@@ -29,6 +29,7 @@ class DAPO:
     dynamic: switches 3. overlong: 4096 of 20480 tokens in the paper, so 0.2; 0 switches 4. overlong_weight: 1 with
     the paper's rewards of -1 and 1. overlong_floor: the least of 4., before the weight; None lets completions beyond
     max_tokens fall further (verl, AReaL). drop_truncated: the paper's other variant, truncated answers leave the loss.
+    Edge cases: no mixed group at all goes on to the cap; T_i of exactly L - C is not punished, L is by the whole.
     Source: arXiv 2503.14476, verl's recipe. Confidence: code.
     """
 
