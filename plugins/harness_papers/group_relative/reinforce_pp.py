@@ -22,9 +22,9 @@ class ReinforcePP:
     r_{i,t} = R_i on the last token - beta (logp - logp_ref);  G_{i,t} = sum_{t' >= t} gamma^(t' - t) r_{i,t'};
     A_{i,t} = (G - mu) / sqrt(var + eps) over all tokens of the batch, so that long answers count more;  token mean.
 
-    clip: both bounds. kl: the estimator. returns: False takes only its own KL off a token, not the sum to come (NeMo, kl="low_var").
-    population: the variance over n, and at least eps, instead of over n - 1 and plus eps (OpenRLHF and NeMo; verl).
-    count_eps: added to the number of tokens in the mean, 1e-8 in verl.
+    clip: both bounds. kl: the estimator. returns: False takes only its own KL off a token, not the sum to come (NeMo,
+    kl="low_var"). population: the variance over n, and at least eps, instead of over n - 1 and plus eps (OpenRLHF and
+    NeMo; verl). count_eps: added to the number of tokens in the mean, 1e-8 in verl.
     Edge cases: works with groups of one; equal returns everywhere give 0; a group that is all right still gains where
     others fail; a single token gives 0.
     Source: arXiv 2501.03262; verl and OpenRLHF. Confidence: code.
