@@ -15,6 +15,7 @@ class GeometricRejection(MIS):
 
     The bounds (NeMo's; verl's documentation has 0.999 to 1.001) are for two engines with the same weights: completions
     of older weights leave them at once, then widen them. level, denominator, normalize, stale_only: as in mis.
+    Edge cases: everything dropped gives loss 0; an unknown sampler probability counts as ratio 1.
     Source: "When speed kills stability" (2025); NeMo, OpenRLHF, verl. Confidence: code.
     """
 

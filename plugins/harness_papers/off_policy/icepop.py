@@ -12,6 +12,7 @@ class IcePop(MIS):
 
     k = pi_old / pi_sampler;  w = sg[k] if low <= k <= high, else 0;  l <- w l, after the clip. Masked importance
     sampling of tokens, with a lower bound. level, weigh, denominator, normalize, stale_only: as in mis.
+    Edge cases: everything dropped gives loss 0; an unknown sampler probability has weight 1.
     Source: "Small leak can sink a great ship" (Ling team, 2025); NeMo, OpenRLHF, slime. Confidence: code.
     """
 
