@@ -107,7 +107,6 @@ def test_the_gradients_of_two_passes_over_a_batch_are_the_learner_s(tmp_path, op
 def test_so_is_the_gradient_of_accumulated_micro_batches(tmp_path, options):
     made = trainer(StackTrainer, tmp_path, cut=4, **options)
     made.train()
-    assert "old_per_token_logps" not in made._buffered_inputs[0] or made.stack.needs
     assert apart(made.grab.grads[0], ours(made)) < CLOSE
 
 
@@ -152,11 +151,18 @@ class Coupled:
 
 
 def test_accumulation_is_exact_for_a_loss_that_couples_rows(tmp_path):
-    options = {"stack": Coupled, "num_iterations": 2, "steps": 2}
+    options = {"stack": Coupled, "num_iterations": 2, "steps": 4}
     whole = gradients(StackTrainer, tmp_path, **options)
     cut = gradients(StackTrainer, tmp_path, cut=4, **options)
-    assert apart(cut[0], whole[0]) < CLOSE
-    assert apart(cut[1], whole[1]) < CLOSE
+    assert max(apart(one, other) for one, other in zip(cut, whole, strict=True)) < 10 * CLOSE  # four steps add up
+
+
+@pytest.mark.parametrize("name", ["grpo", "grpo with a reference", "gspo"])
+def test_without_measuring_the_gradient_is_the_same(tmp_path, name):
+    made = trainer(StackTrainer, tmp_path, cut=4, measure=False, **STACKS[name])
+    made.train()
+    assert "old_per_token_logps" not in made._buffered_inputs[0]
+    assert apart(made.grab.grads[0], ours(made)) < CLOSE
 
 
 @pytest.mark.parametrize("name", ["grpo with a reference", "gspo"])
@@ -212,7 +218,7 @@ def test_what_hooks_know_of_the_policy_before_the_update(tmp_path, measure):
         @hookimpl
         def policy_loss(self, batch, output):
             on = batch.mask > 0
-            assert torch.equal(batch.logp_sampler[on], batch.logp_old[on])
+            torch.testing.assert_close(batch.logp_sampler[on], batch.logp_old[on])
             return -(output.logp - batch.logp_sampler).exp() * batch.advantages
 
     trainer(StackTrainer, tmp_path, stack=Reads, measure=measure, cut=2).train()

@@ -7,13 +7,12 @@ loss, however many micro-batches or processes it comes in (see `harness.bridges.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 from trl import GRPOConfig
 from trl.trainer.utils import split_tensor_dict
 
@@ -23,6 +22,7 @@ from harness.bridges.objective import Slopes, objective, slopes
 from harness.bridges.state import BridgeRun, BridgeState
 from harness.bridges.trl.records import Recorded
 from harness.bridges.trl.rows import Verdict, everyone, whole_batch
+from harness.bridges.trl.scoring import score
 from harness.bridges.trl.settings import prepared, refuse
 from harness.bridges.trl.window import ROWS, Window
 from harness.errors import HarnessError, UsageError
@@ -38,8 +38,9 @@ class StackTrainer(Recorded):
     no place for and that the run does without, as named by the refusal. correct: the reward function whose value above
     `correct_above` is the verdict `batch.correct` (default: the first). rowwise: the user's word that a row's token
     losses depend on that row alone, which saves the forward pass that several micro-batches otherwise cost. measure: a
-    forward pass after generation, for hooks before the update that read `logp_sampler` or `logp_old`; stacks that need
-    entropy, or put a KL penalty into the reward, get it anyway.
+    forward pass after generation, so that hooks before the update know `logp_sampler` and `logp_old`; accumulation
+    uses it too. False is the user's word that they read neither; a stack that needs entropy, or puts a KL penalty into
+    the reward, gets it anyway.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class StackTrainer(Recorded):
         correct: str | None = None,
         correct_above: float = 0.5,
         rowwise: bool = False,
-        measure: bool = False,
+        measure: bool = True,
         **options: Any,
     ) -> None:
         """Raise UsageError for what the bridge cannot carry, most of it before a model is loaded."""
@@ -76,6 +77,7 @@ class StackTrainer(Recorded):
         )  # fmt: skip
         self._hooks = self.stack.caller(self._facts)
         self._hooks.start(run=BridgeRun(self._facts))
+        self._unmoved = False  # whether the weights are those that generated
         self._columns: Tensor | None = None
         self._whole: Batch | None = None
         self._windows: list[Window] = []
@@ -106,11 +108,12 @@ class StackTrainer(Recorded):
         """The whole batch, with what the policy says now where hooks before the update read it."""
         needs, entropy = self.stack.needs, None
         penalised = "reference" in needs and self._hooks.implemented("shape_rewards")
-        if self.measure or penalised or "entropy" in needs:
+        known = found.get("old_per_token_logps") is not None
+        if "entropy" in needs or ((self.measure or penalised) and not known):
             with torch.no_grad():
-                logp, entropy = self._score(self.model, found, found["completion_ids"].shape[1])
-            if found.get("old_per_token_logps") is None:
-                found["old_per_token_logps"] = logp
+                logp, entropy = score(self, self.model, found, found["completion_ids"].shape[1])
+            found["old_per_token_logps"] = found["old_per_token_logps"] if known else logp
+        self._unmoved = True
         assert self._columns is not None
         entropy = self._wanted(entropy)
         return whole_batch(self, found, self._columns, verdict=self._verdict, texts=texts, entropy=entropy)
@@ -161,7 +164,7 @@ class StackTrainer(Recorded):
         whole = each == processes == 1
         if not whole and not self.rowwise and self._step % each == 0:
             window.slopes = self._slopes(model, window)
-        logp, entropy = self._score(model, inputs, window.batch.tokens)
+        logp, entropy = score(self, model, inputs, window.batch.tokens)
         self._log_entropy(entropy, inputs)
         rows = window.rows(inputs)
         if window.slopes is not None:
@@ -173,26 +176,19 @@ class StackTrainer(Recorded):
 
     def _slopes(self, model: Any, window: Window) -> Slopes:
         """The whole minibatch's loss at the weights as they are, differentiated."""
+        batch = window.batch
+        if self._unmoved and batch.logp_old is not None:  # what was measured after generation still holds
+            return slopes(self._hooks, batch, batch.logp_old, self._wanted(batch.entropy))
         with torch.no_grad():
-            pairs = [self._score(model, part, window.batch.tokens) for part in window.parts]
+            pairs = [score(self, model, part, batch.tokens) for part in window.parts]
         logp, entropy = (everyone(self.accelerator, torch.cat(each)) for each in zip(*pairs, strict=True))
-        return slopes(self._hooks, window.batch, logp, self._wanted(entropy))
-
-    def _score(self, model: Any, inputs: Mapping[str, Any], width: int) -> tuple[Tensor, Tensor]:
-        """(log-probabilities, entropies) [n, width]: longer completions may be on other processes."""
-        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
-        mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
-        length = inputs["completion_ids"].shape[1]
-        size = None if torch.is_grad_enabled() else self.args.per_device_train_batch_size
-        logp, entropy, _ = self._get_per_token_logps_and_entropies(
-            model, ids, mask, length, batch_size=size, compute_entropy=True
-        )
-        return pad(logp.float(), (0, width - length)), pad(entropy.float(), (0, width - length))
+        return slopes(self._hooks, batch, logp, self._wanted(entropy))
 
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
         """TRL's, then what follows the last pass of a minibatch and the last one of a generation batch."""
         loss = super().training_step(*args, **kwargs)
         if self._step % self.args.gradient_accumulation_steps == 0:
+            self._unmoved = False
             self._hooks.check_hidden(self.state.global_step)
         if self._step % (self.args.steps_per_generation * self.num_iterations) == 0:
             assert self._whole is not None
