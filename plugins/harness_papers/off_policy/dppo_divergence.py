@@ -77,7 +77,9 @@ class DPPO:
         if self.through:
             loss = -gap.exp() * batch.advantages
         else:
-            loss = -gap.detach().exp().clamp_max(self.cap) * batch.advantages * output.logp
+            weight = gap.detach().exp()
+            weight = weight if self.cap is None else weight.clamp_max(self.cap)
+            loss = -weight * batch.advantages * output.logp
         return torch.where(keep, loss, torch.zeros_like(loss)) + self.penalty * gap.square()
 
     def _keep(self, batch: Batch, output: PolicyOutput, anchor: Tensor) -> Tensor:

@@ -66,6 +66,7 @@ class ERPD:
     def signal(self, batch: Batch, taught: Tensor) -> Tensor:
         """[N, T] the teacher's log-ratio on the tokens where it agrees with the advantage, within the band."""
         assert batch.advantages is not None
+        assert batch.logp_old is not None
         gap = masked(taught - batch.logp_old, batch.mask)
         agrees = (gap * batch.advantages > 0) & (gap.abs() <= self.band)
         return torch.where(agrees, gap, torch.zeros_like(gap))

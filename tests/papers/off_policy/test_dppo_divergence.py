@@ -30,6 +30,7 @@ def test_the_weight_is_capped_and_detached_or_the_gradient_goes_through_it():
     logs = {"logp": [[-1.0]], "logp_sampler": [[-4.0]], "logp_old": [[-2.0]]}
     wide = "low=1, high=1"
     assert surrogate(f"dppo-divergence({wide})", 1, 1.0, **logs) == pytest.approx((10, -10))
+    assert surrogate(f"dppo-divergence({wide}, cap=None)", 1, 1.0, **logs)[1] == pytest.approx(-math.exp(3))
     assert surrogate(f"dppo-divergence({wide}, anchor='old')", 1, 1.0, **logs)[1] == pytest.approx(-math.e)
     through = surrogate(f"dppo-divergence({wide}, through=True, penalty=0.5)", 1, 1.0, **logs)
     assert through == pytest.approx((-math.exp(3) + 4.5, -math.exp(3) + 3))
