@@ -26,7 +26,7 @@ class CALGRPO:
     K attempts" is biased (calibrated=False).
 
     attempts: K; the suite caps the rounds. Evaluation sees the first attempt only.
-    Edge cases: K = 1 is RLOO on verdicts, which r is; who comes to an attempt alone gets 0 there; equal outcomes give 0.
+    Edge cases: K = 1 is RLOO on verdicts, which r is; who comes to an attempt alone, and equal outcomes, give 0 there.
     Source: abstract of arXiv 2604.17912; the weight follows from the policy gradient, the template is ours.
     Confidence: abstract (reconstructed).
     """
