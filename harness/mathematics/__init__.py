@@ -10,6 +10,7 @@ from harness.mathematics.kl import KLKind, adapted_coefficient, kl_estimate
 from harness.mathematics.lengths import cosine_between, relative_brevity, soft_overlong
 from harness.mathematics.masks import masked, only_scored
 from harness.mathematics.ngrams import ngram_embedding, repeated_share
+from harness.mathematics.pairs import Pairs, pairs_within
 from harness.mathematics.passk import best_without, choose, subset_best
 from harness.mathematics.ranks import dense_rank, mean_rank, table
 from harness.mathematics.ratios import Level, importance_weights, log_gap, mean_one, per_row
@@ -33,11 +34,11 @@ from harness.mathematics.weights import (
 )
 
 __all__ = [
-    "Divergence", "KLKind", "Level", "Single", "adapted_coefficient", "all_pairs_square",
+    "Divergence", "KLKind", "Level", "Pairs", "Single", "adapted_coefficient", "all_pairs_square",
     "best_without", "binary_divergence", "check_single", "choose", "constant_weights", "cosine_between", "dense_rank",
     "discounted_returns", "gae", "group_average", "hypervolume", "importance_weights", "kl_estimate",
     "leave_one_out_standardize", "log_gap", "log_mean_exp", "log_sum_exp", "masked", "mean_one", "mean_rank",
-    "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "per_row", "ppo_clip_loss",
+    "moment_bound", "moment_keep", "ngram_embedding", "only_scored", "pairs_within", "per_row", "ppo_clip_loss",
     "quadratic_penalty_loss", "ratio_band", "relative_brevity", "repeated_share", "reverse_scan",
     "sequence_log_ratio", "sequence_mean_weights", "sequence_sum_weights", "soft_overlong", "subset_best", "table",
     "token_mean_weights", "whiten", "with_singles",

@@ -1,0 +1,1 @@
+"""Preference objectives, on pairs that the rewards of a group form."""
