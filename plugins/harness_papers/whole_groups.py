@@ -8,6 +8,7 @@ from torch import Tensor
 
 from harness.errors import PluginError
 from harness.mathematics import sequence_log_ratio
+from harness_papers.off_policy.behaviour import behaviour_logp
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -28,7 +29,7 @@ def anchor_of(batch: Batch, output: PolicyOutput, name: str) -> Tensor:
     if name == "old":
         return output.logp_old
     if name == "sampler":
-        return batch.logp_sampler
+        return behaviour_logp(batch, output)
     if name != "reference":
         raise PluginError(f"anchor={name!r}: choose old, reference or sampler")
     if batch.logp_ref is None:

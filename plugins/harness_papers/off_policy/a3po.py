@@ -10,6 +10,7 @@ from torch import Tensor
 from harness import hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import log_gap, ppo_clip_loss
+from harness_papers.off_policy.behaviour import behaviour_logp
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -44,9 +45,10 @@ class A3PO:
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The decoupled surrogate."""
         assert batch.advantages is not None
-        near = self.proximal(output.logp.detach(), batch.logp_sampler, batch.age[:, None])
+        start = behaviour_logp(batch, output)
+        near = self.proximal(output.logp.detach(), start, batch.age[:, None])
         ratio = log_gap(output.logp, near, batch.mask).exp()
-        weight = log_gap(near, batch.logp_sampler, batch.mask).exp()
+        weight = log_gap(near, start, batch.mask).exp()
         return weight * ppo_clip_loss(ratio, batch.advantages, self.clip, self.clip)
 
     def proximal(self, logp: Tensor, behaviour: Tensor, age: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from harness.mathematics import log_gap
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
-__all__ = ["behaviour_log_ratio", "check_choice", "sampler_gap"]
+__all__ = ["behaviour_log_ratio", "behaviour_logp", "check_choice", "sampler_gap"]
 
 
 def sampler_gap(batch: Batch, *, stale_only: bool = False) -> Tensor:
@@ -39,6 +39,11 @@ def behaviour_log_ratio(batch: Batch, output: PolicyOutput, against: str = "auto
         return output.log_ratio
     sampled = log_gap(output.logp, batch.logp_sampler, batch.mask)
     return sampled if against == "sampler" else torch.where((batch.age > 0)[:, None], sampled, output.log_ratio)
+
+
+def behaviour_logp(batch: Batch, output: PolicyOutput) -> Tensor:
+    """[N, T] log of the policy that sampled; of the learner at the start of the step where that is not known (NaN)."""
+    return torch.where(batch.logp_sampler.isnan(), output.logp_old, batch.logp_sampler)
 
 
 def check_choice(field: str, value: str, choices: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from harness import hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import binary_divergence, log_gap
+from harness_papers.off_policy.behaviour import behaviour_logp
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -71,7 +72,7 @@ class DPPO:
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The score-function (or ratio) loss of the tokens that stay."""
         assert batch.advantages is not None
-        anchor = batch.logp_sampler if self.anchor == "sampler" else output.logp_old
+        anchor = behaviour_logp(batch, output) if self.anchor == "sampler" else output.logp_old
         gap = log_gap(output.logp, anchor, batch.mask)
         keep = self._keep(batch, output, anchor)
         if self.through:

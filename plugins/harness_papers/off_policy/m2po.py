@@ -9,7 +9,7 @@ from torch import Tensor
 
 from harness import hookimpl, method
 from harness.errors import PluginError
-from harness.mathematics import moment_bound, moment_keep, ppo_clip_loss
+from harness.mathematics import log_gap, moment_bound, moment_keep, ppo_clip_loss
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -56,6 +56,6 @@ class M2PO:
                 output.ratio, batch.advantages, low.clamp_min(self.floor_low), high.clamp_min(self.floor_high)
             )
         if self.form == "mask-stale":
-            moved = output.logp_old - batch.logp_sampler
+            moved = log_gap(output.logp_old, batch.logp_sampler, batch.mask)
         keep = moment_keep(moved, batch.mask, self.budget)
         return torch.where(keep, -output.ratio * batch.advantages, torch.zeros_like(output.ratio))

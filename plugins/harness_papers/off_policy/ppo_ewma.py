@@ -10,6 +10,7 @@ from torch import Tensor
 
 from harness import Trained, hookimpl, method
 from harness.mathematics import masked
+from harness_papers.off_policy.behaviour import behaviour_logp
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -66,7 +67,7 @@ class PPOEWMA:
         near = masked(batch.extras.get("logp_near", output.logp_old), batch.mask)
         logp = masked(output.logp, batch.mask)
         least = logp.detach() - torch.tensor(self.cap, dtype=logp.dtype).log()
-        start = torch.maximum(masked(batch.logp_sampler, batch.mask), least)
+        start = torch.maximum(masked(behaviour_logp(batch, output), batch.mask), least)
         low, high = torch.tensor([1 - self.clip, 1 + self.clip], dtype=logp.dtype).log().tolist()
         held = (logp - near).clamp(low, high) + near - start
         free = -(logp - start).exp() * batch.advantages

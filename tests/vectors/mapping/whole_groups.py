@@ -22,6 +22,21 @@ def gvpo(case: Case) -> Run:
     return Run(stack("gvpo", beta=case.params["beta"], average=False))
 
 
+@maps("rebel")
+def rebel(case: Case) -> Run:
+    """The authors' code multiplies the reward by eta; the paper divides the log-ratio by it."""
+    return Run(stack("rebel", eta=case.params.get("eta", 1.0), divide=False))
+
+
+@maps("a_star_po")
+def a_star_po(case: Case) -> Run:
+    """The value is given, so the advantage is the reward minus it."""
+    beta = case.params["beta2"] if "beta2" in case.params else case.params["beta"]
+    rewards = np.asarray(case.inputs["rewards"], dtype=float).reshape(len(case.inputs["mask"]), -1).sum(1)
+    value = np.asarray(case.inputs["v_star"], dtype=float).reshape(-1)
+    return Run(stack("a-star-po", beta=beta), {"advantages": rewards - value})
+
+
 @maps("real_loss")
 def real_loss(case: Case) -> Run:
     return Run(stack("real", tau=case.params["tau"], labels="advantage"))
