@@ -6,9 +6,10 @@ import copy
 import dataclasses
 from typing import Any
 
+from harness.bridges.state import BridgeState
 from harness.errors import UsageError
 
-__all__ = ["prepared", "refuse"]
+__all__ = ["facts", "prepared", "refuse"]
 
 # What the stack says instead. TRL would read them in the loss and the advantages that the bridge replaces.
 STACK_SAYS = (
@@ -44,6 +45,21 @@ def prepared(args: Any, *, reference: bool) -> Any:
     args = copy.copy(args)
     args.beta = REFERENCE
     return args
+
+
+def facts(trainer: Any) -> BridgeState:
+    """What hooks may read from `state`, out of a trainer's settings."""
+    args = trainer.args
+    return BridgeState(
+        "trl",
+        args.seed,
+        group_size=trainer.num_generations,
+        prompts_per_step=args.generation_batch_size // trainer.num_generations,
+        temperature=trainer.temperature,
+        max_tokens=trainer.max_completion_length,
+        minibatches=args.steps_per_generation // args.gradient_accumulation_steps,
+        updates_per_batch=trainer.num_iterations,
+    )
 
 
 def _fits(args: Any) -> None:

@@ -19,11 +19,11 @@ from trl.trainer.utils import split_tensor_dict
 from harness.batch import Batch, PolicyOutput
 from harness.bridges.contract import TRL, as_stack, check
 from harness.bridges.objective import Slopes, objective, slopes
-from harness.bridges.state import BridgeRun, BridgeState
+from harness.bridges.state import BridgeRun
 from harness.bridges.trl.records import Recorded
 from harness.bridges.trl.rows import Verdict, everyone, whole_batch
 from harness.bridges.trl.scoring import score
-from harness.bridges.trl.settings import prepared, refuse
+from harness.bridges.trl.settings import facts, prepared, refuse
 from harness.bridges.trl.window import ROWS, Window
 from harness.errors import HarnessError, UsageError
 from harness.host import Stack
@@ -69,12 +69,7 @@ class StackTrainer(Recorded):
         if self.aux_loss_enabled:
             raise UsageError("the trl bridge has no router loss of a mixture of experts; set router_aux_loss_coef=0.0")
         self._verdict = Verdict(self.reward_func_names, correct, correct_above)
-        self._facts = BridgeState(
-            "trl", args.seed, group_size=self.num_generations, temperature=self.temperature,
-            prompts_per_step=args.generation_batch_size // self.num_generations, max_tokens=self.max_completion_length,
-            minibatches=args.steps_per_generation // args.gradient_accumulation_steps,
-            updates_per_batch=self.num_iterations,
-        )  # fmt: skip
+        self._facts = facts(self)
         self._hooks = self.stack.caller(self._facts)
         self._hooks.start(run=BridgeRun(self._facts))
         self._unmoved = False  # whether the weights are those that generated
