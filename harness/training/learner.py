@@ -6,9 +6,10 @@ counted (`rows_replayed`), never charged.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -188,6 +189,16 @@ class Learner:
             elif alpha != 1.0:
                 parameter.lerp_(start, 1.0 - alpha)
         self.moved()
+
+    @contextlib.contextmanager
+    def tentative(self) -> Iterator[Snapshot]:
+        """The weights as they are, which are put back if the block raises: the budget may end in the middle of it."""
+        origin = self.snapshot()
+        try:
+            yield origin
+        except BaseException:
+            self.restore(origin)
+            raise
 
     # -- steps that are not AdamW's ------------------------------------------------------------------------------
 

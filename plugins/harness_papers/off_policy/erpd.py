@@ -48,12 +48,13 @@ class ERPD:
     @hookimpl
     def update(self, learner: Any, batch: Batch, state: Any) -> Mapping[str, float]:
         """Overfit, look, go back, distil."""
-        origin, self.width = learner.snapshot(), float(self.wide)
-        for _ in range(self.passes):
-            learner.epoch(batch)
-            batch = learner.with_start(batch)
-        taught = state.policy.evaluate(batch).logp
-        learner.restore(origin)
+        with learner.tentative() as origin:
+            self.width = float(self.wide)
+            for _ in range(self.passes):
+                learner.epoch(batch)
+                batch = learner.with_start(batch)
+            taught = state.policy.evaluate(batch).logp
+            learner.restore(origin)
         self.width = float(self.clip)
         if batch.logp_old is None:
             return {"erpd_kept": 0.0}

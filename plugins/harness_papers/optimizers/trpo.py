@@ -91,11 +91,13 @@ class TRPO:
         batch, ascent = learner.with_start(batch), -learner.gradient()
         if not ascent.any():
             return {**metrics, "trpo_kl": 0.0, "trpo_tries": 0.0}
-        origin = learner.snapshot()
-        direction = conjugate_gradient(lambda v: self.fisher(learner, batch, state, origin, v), ascent, self.iterations)
-        curvature = direction.dot(self.fisher(learner, batch, state, origin, direction))
-        length = float((2 * self.delta / curvature.clamp_min(torch.finfo(curvature.dtype).tiny)).sqrt())
-        return {**metrics, **self._search(learner, batch, state, origin, direction * length)}
+        with learner.tentative() as origin:
+            direction = conjugate_gradient(
+                lambda v: self.fisher(learner, batch, state, origin, v), ascent, self.iterations
+            )
+            curvature = direction.dot(self.fisher(learner, batch, state, origin, direction))
+            length = float((2 * self.delta / curvature.clamp_min(torch.finfo(curvature.dtype).tiny)).sqrt())
+            return {**metrics, **self._search(learner, batch, state, origin, direction * length)}
 
     def fisher(self, learner: Any, batch: Batch, state: Any, origin: Any, vector: Tensor) -> Tensor:
         """[P] (F + damping) times a vector [P], at the weights of `origin`, which are put back."""

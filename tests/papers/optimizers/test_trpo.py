@@ -1,7 +1,11 @@
+import dataclasses
+
 import pytest
 import torch
 
+from harness.budget import BudgetSpent
 from harness.mathematics import token_mean_weights
+from harness.training.passes import row_tokens
 from tests.papers.steps import before_update, begun, take
 
 
@@ -47,4 +51,18 @@ def test_nothing_to_gain_leaves_the_weights():
     trial = begun("trpo", hopeless=True)
     before = [p.detach().clone() for p in trial.context.learner.parameters]
     assert take(trial)[0]["updates"] == 0
+    assert all(torch.equal(p, old) for p, old in zip(trial.context.learner.parameters, before, strict=True))
+
+
+def test_a_budget_that_ends_in_the_middle_leaves_the_weights():
+    trial = begun("trpo")
+    ledger = trial.context.ledger
+    batch = before_update(trial)
+    before = [p.detach().clone() for p in trial.context.learner.parameters]
+    rows = float(row_tokens(batch).sum())
+    # The gradient and one of the two passes that the first product needs, with the weights moved aside.
+    ledger.budget = dataclasses.replace(ledger.budget, compute=ledger.spent + 4.5 * rows)
+    with pytest.raises(BudgetSpent):
+        trial.context.hooks.update(learner=trial.context.learner, batch=batch)
+    assert ledger.categories["policy"] == rows
     assert all(torch.equal(p, old) for p, old in zip(trial.context.learner.parameters, before, strict=True))
