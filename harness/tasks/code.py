@@ -94,6 +94,28 @@ class CodeTask(Task):
         self, problems: Sequence[Problem], texts: Sequence[str], truncated: Sequence[bool], *, sandbox: Any = None
     ) -> Columns:
         """The five columns, each [M]. Programs run in `sandbox` and get hidden inputs only; results compare here."""
+        passed, runs, parsed = self._outcomes(problems, texts, truncated, sandbox)
+        python = np.array([program is not None for program, _ in parsed], dtype=np.float64)
+        lengths = np.array([len(text) for text in texts], dtype=np.float64)
+        return {
+            "all_passed": passed.all(1).astype(np.float64),
+            "pass_fraction": passed.mean(1),
+            "runs": runs,
+            "format": np.array([bare for _, bare in parsed], dtype=np.float64),
+            "brevity": np.clip(1 - lengths / BREVITY_SCALE, 0, 1) * python,
+        }
+
+    def tests_passed(
+        self, problems: Sequence[Problem], texts: Sequence[str], truncated: Sequence[bool], *, sandbox: Any = None
+    ) -> np.ndarray:
+        """[M, tests] 1 where the text passes the hidden test: what `pass_fraction` is the mean of. Runs them anew."""
+        return self._outcomes(problems, texts, truncated, sandbox)[0]
+
+    @staticmethod
+    def _outcomes(
+        problems: Sequence[Problem], texts: Sequence[str], truncated: Sequence[bool], sandbox: Any
+    ) -> tuple[np.ndarray, np.ndarray, list[tuple[Program | None, bool]]]:
+        """(tests passed [M, tests], ran without error [M], each text's program and whether it is bare)."""
         if sandbox is None:
             raise HarnessError("the code task runs programs and was given no sandbox; pass sandbox=Sandbox(mode)")
         with warnings.catch_warnings():
@@ -108,15 +130,7 @@ class CodeTask(Task):
                 got = values[program]
                 runs[row] = all(value is not None for value in got)
                 passed[row] = [same(a, b) for a, b in zip(got, problem.answer, strict=True)]
-        python = np.array([program is not None for program, _ in parsed], dtype=np.float64)
-        lengths = np.array([len(text) for text in texts], dtype=np.float64)
-        return {
-            "all_passed": passed.all(1).astype(np.float64),
-            "pass_fraction": passed.mean(1),
-            "runs": runs,
-            "format": np.array([bare for _, bare in parsed], dtype=np.float64),
-            "brevity": np.clip(1 - lengths / BREVITY_SCALE, 0, 1) * python,
-        }
+        return passed, runs, parsed
 
 
 class Program(NamedTuple):

@@ -1,8 +1,8 @@
-"""Reward columns by name, the task's verdict as a number, and one reward in place of all others."""
+"""Reward columns by name, the task's verdict as a number, one reward in place of all others, and other weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +13,7 @@ from harness.errors import PluginError
 if TYPE_CHECKING:
     from harness import Batch
 
-__all__ = ["active", "column", "in_place", "verdict"]
+__all__ = ["active", "column", "column_means", "in_order", "in_place", "reweighted", "verdict"]
 
 
 def verdict(batch: Batch) -> Tensor:
@@ -44,3 +44,23 @@ def in_place(batch: Batch, name: str, values: Tensor) -> Batch:
     weights = torch.zeros_like(added.reward_weights)
     weights[-1] = 1
     return added.replace(reward_weights=weights)
+
+
+def column_means(batch: Batch) -> dict[str, float]:
+    """The mean of every column that counts, over the rows where it applies; without those where it never does."""
+    means = batch.rewards.nanmean(0).tolist()
+    found = zip(batch.reward_names, means, active(batch).tolist(), strict=True)
+    return {name: mean for name, mean, counts in found if counts and mean == mean}  # noqa: PLR0124 - NaN is not itself
+
+
+def in_order(batch: Batch, order: Sequence[str]) -> list[str]:
+    """The columns that count: first those that `order` names, as it names them, then the others as they stand."""
+    known = [name for name, counts in zip(batch.reward_names, active(batch).tolist(), strict=True) if counts]
+    return [name for name in order if name in known] + [name for name in known if name not in order]
+
+
+def reweighted(batch: Batch, weights: Mapping[str, float], *, relative: bool = False) -> Batch:
+    """The batch with weights by name, 0 for those not named; if `relative`, times the present ones, 1 for the others."""
+    rest = 1.0 if relative else 0.0
+    new = batch.reward_weights.new_tensor([weights.get(name, rest) for name in batch.reward_names])
+    return batch.replace(reward_weights=batch.reward_weights * new if relative else new)
