@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from harness import hookimpl, method
@@ -25,14 +26,15 @@ class Polychromic:
     f(S) = mean_S(R) x (distinct answers in S) / n over the n-subsets S of the group;
     A_i = mean of f over the subsets that contain i, minus its mean over all; both in closed form.
 
-    size: n, the value of the paper was not found; at most the group's. The paper samples sets from intermediate states
-    ("vines") and keeps a critic elsewhere; taking all subsets of a prompt's completions is ours. Two completions are
-    the same where they answer the same number, or the same text without one.
+    size: n, ours (not found); at most one less than the group, which as a set of its own would have nothing to be
+    compared with. The paper samples sets from intermediate states ("vines") and keeps a critic elsewhere; taking all
+    subsets of a prompt's completions is ours. Two completions are the same where they answer the same number, or the
+    same text without one.
     Edge cases: all wrong gives 0, all right and alike too; n = 1 is the group's mean as baseline; one alone gives 0.
     Source: arXiv 2509.25424 by way of notes; the form for one turn is ours. Confidence: secondary (reconstructed).
     """
 
-    size: int = 4
+    size: int = 2
 
     def __post_init__(self) -> None:
         """Refuse sets without members."""
@@ -55,7 +57,7 @@ class Polychromic:
         """[N] mean over the subsets that contain i of their score."""
         groups, alike, reward = batch.groups, answer_classes(batch), batch.reward.double()
         total, same = groups.count().double(), alike.count().double()
-        drawn = total.clamp_max(self.size)
+        drawn = torch.minimum(torch.full_like(total, self.size), (total - 1).clamp_min(1))
         # How likely it is that no completion of i's class is drawn, when one or two others already are.
         one, two = (
             choose(total - known - same, drawn - known) / choose(total - known, drawn - known).clamp_min(1)

@@ -21,11 +21,16 @@ def test_pairs_of_three():
     assert got.tolist() == approx([1 / 6, -1 / 12, -1 / 12])
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_the_closed_form_is_the_mean_over_subsets(size):
     rewards, answers = [1.0, 0.2, 0.0, 0.7, 1.0, 0.4], [3, 3, 5, 6, 6, 6]
     got = advantages("polychromic", rewards, answers=answers, params={"size": size})
     assert got.tolist() == approx(by_subsets(rewards, answers, size))
+
+
+def test_a_set_is_smaller_than_the_group():
+    rewards, answers = [1.0, 0.0, 0.0], [1, 2, 2]
+    assert advantages("polychromic(size=9)", rewards, answers=answers).tolist() == approx([1 / 6, -1 / 12, -1 / 12])
 
 
 def test_edges():
