@@ -10,11 +10,33 @@ import torch
 
 from harness.batching import pad_left, pad_right
 from harness.errors import HarnessError, PluginError
-from harness.host import discover
 from harness.training.measures import Diverged
 from tests.training.conftest import apart, gradients
 
-METHODS = sorted(discover())
+# One of every kind of loss and module; `harness check` holds every method to it (slow tests).
+METHODS = (
+    "grpo",
+    "dapo",
+    "gspo",
+    "cispo",
+    "delta-l",
+    "ppo",
+    "raft",
+    "igrpo",
+    "tree-grpo",
+    "placebo",
+    "remax",
+    "lambda-grpo",
+    "flowrl",
+    "disco",
+    "gvpo",
+    "real",
+    "rpg",
+    "adaptive-entropy",
+    "grpo(beta=0)+tis",
+    "kl",
+    "ppo-ewma",
+)
 CLOSE = 1e-6
 
 
@@ -31,7 +53,7 @@ def cut(trial, size):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_both_paths_give_the_same_gradient_for_every_method(config, started, method):
+def test_both_paths_give_the_same_gradient_for_every_kind_of_method(config, started, method):
     trial, batch = started(config(method, dtype="float64", micro_batch=1000, compute=1e6))
     if len(batch) == 0:
         batch = trial.context.state.gathered
