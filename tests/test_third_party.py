@@ -74,7 +74,7 @@ def test_its_own_tests_pass(kind: str, environment: Path) -> None:
 
 @pytest.mark.slow
 def test_it_is_compared_with_grpo(environment: Path, tmp_path: Path) -> None:
-    methods = "their-method,their-method(share=1.0)+f-grpo,grpo(beta=0)+their-wrapper,gdpo+their-reward"
+    methods = "their-method,their-method(share=1)+f-grpo,grpo(beta=0)+their-wrapper,gdpo+their-reward"
     harness = (environment / "python", "-m", "harness")
     _run(*harness, "run", "quickstart", "--methods", methods, *SMALL, cwd=tmp_path)
     out = _run(*harness, "leaderboard", "quickstart", "--format", "csv", cwd=tmp_path)
