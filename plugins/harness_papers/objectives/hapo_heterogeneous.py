@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness.errors import PluginError
 from harness.mathematics import masked, only_scored, ppo_clip_loss, token_mean_weights, with_singles
 from harness_papers.entropy.monitor import token_entropy
 
@@ -65,11 +64,6 @@ class HAPOHeterogeneous:
     eps: float = 1e-6
     fold: bool = False
     outlier_padding: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse values that do not exist."""
-        if self.advantage not in {"tokens", "completions"}:
-            raise PluginError(f"hapo-heterogeneous(advantage={self.advantage!r}): choose tokens or completions")
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:

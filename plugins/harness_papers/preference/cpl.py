@@ -10,7 +10,7 @@ from torch.nn.functional import softplus
 
 from harness import hookimpl, method
 from harness.mathematics import masked
-from harness_papers.preference.ranked import check_pairs, ranked_pairs
+from harness_papers.preference.ranked import ranked_pairs
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -37,10 +37,6 @@ class CPL:
     clone: float = 0.0
     normalize: bool = False
     pairs: Literal["extremes", "ordered"] = "extremes"
-
-    def __post_init__(self) -> None:
-        """Refuse pairs that do not exist."""
-        check_pairs("cpl", self.pairs)
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

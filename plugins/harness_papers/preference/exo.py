@@ -40,9 +40,7 @@ class EXO:
     eps: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a target that does not exist."""
-        if self.target not in {"rewards", "pairs"}:
-            raise PluginError(f"exo(target={self.target!r}): choose rewards or pairs")
+        """Refuse what is no share."""
         if self.eps is not None and not 0 < self.eps < 1:
             raise PluginError(f"exo(eps={self.eps}): a share between 0 and 1, or None")
 

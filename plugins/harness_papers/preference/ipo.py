@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness_papers.preference.ranked import check_pairs, ranked_pairs
+from harness_papers.preference.ranked import ranked_pairs
 from harness_papers.whole_groups import completion_log_ratio
 
 if TYPE_CHECKING:
@@ -30,10 +30,6 @@ class IPO:
     tau: float = 0.1
     pairs: Literal["extremes", "ordered"] = "extremes"
     normalize: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse pairs that do not exist."""
-        check_pairs("ipo", self.pairs)
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

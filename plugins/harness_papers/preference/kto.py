@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness.errors import PluginError
 from harness_papers.whole_groups import completion_log_ratio, counted
 
 if TYPE_CHECKING:
@@ -34,11 +33,6 @@ class KTO:
     desired: float = 1.0
     undesired: float = 1.0
     good: Literal["correct", "above"] = "correct"
-
-    def __post_init__(self) -> None:
-        """Refuse a judgement that does not exist."""
-        if self.good not in {"correct", "above"}:
-            raise PluginError(f"kto(good={self.good!r}): choose correct or above")
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

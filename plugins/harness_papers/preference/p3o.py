@@ -27,9 +27,9 @@ class P3O:
     L = mean over prompts, and over all pairs of a group, of the clipped loss of w_1 with A plus that of w_2 with -A.
 
     This is the form that clips each ratio by itself; the one that clips them jointly was not seen. The paper draws two
-    completions a prompt; beta is tuned there. Ratios are those of whole completions.
-    Edge cases: equal R' give 0; a group of one has no pair; on-policy it is half of RLOO's gradient with two
-    completions.
+    completions a prompt; beta is tuned there. clip: both bounds. Ratios are those of whole completions.
+    Edge cases: equal R' give 0; a group of one has no pair; on-policy and with two completions the gradient is
+    RLOO's.
     Source: arXiv 2310.00212 by way of a transcription of the authors' page. Confidence: secondary.
     """
 

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness.errors import PluginError
 from harness_papers.preference.ranked import logistic, ranked_pairs
 
 if TYPE_CHECKING:
@@ -31,11 +30,6 @@ class POCO:
     alpha: float = 0.05
     link: Literal["logistic", "probit"] = "logistic"
     normalize: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a link that does not exist."""
-        if self.link not in {"logistic", "probit"}:
-            raise PluginError(f"po-co(link={self.link!r}): choose logistic or probit")
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from harness.errors import PluginError
 from harness.mathematics import Pairs, pairs_within
 from harness_papers.whole_groups import completion_log_ratio, counted
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
-__all__ = ["best_and_worst", "check_pairs", "logistic", "ranked_pairs", "reference_gap"]
-
-CHOICES = ("extremes", "ordered")
-
-
-def check_pairs(owner: str, kind: str) -> None:
-    """Raise PluginError for pairs that are neither "extremes" nor "ordered"."""
-    if kind not in CHOICES:
-        raise PluginError(f"{owner}(pairs={kind!r}): choose {' or '.join(CHOICES)}")
+__all__ = ["best_and_worst", "logistic", "ranked_pairs", "reference_gap"]
 
 
 def ranked_pairs(batch: Batch, kind: str) -> Pairs:

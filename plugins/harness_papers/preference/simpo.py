@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness_papers.preference.ranked import check_pairs, logistic, ranked_pairs
+from harness_papers.preference.ranked import logistic, ranked_pairs
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -29,10 +29,6 @@ class SimPO:
     beta: float = 2.0
     gamma: float = 0.5
     pairs: Literal["extremes", "ordered"] = "extremes"
-
-    def __post_init__(self) -> None:
-        """Refuse pairs that do not exist."""
-        check_pairs("simpo", self.pairs)
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

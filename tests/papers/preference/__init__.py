@@ -1,0 +1,1 @@
+"""Preference objectives, worked by hand."""
