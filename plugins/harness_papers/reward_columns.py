@@ -60,7 +60,7 @@ def in_order(batch: Batch, order: Sequence[str]) -> list[str]:
 
 
 def reweighted(batch: Batch, weights: Mapping[str, float], *, relative: bool = False) -> Batch:
-    """The batch with weights by name, 0 for those not named; if `relative`, times the present ones, 1 for the others."""
+    """The batch with weights by name, 0 for those not named; `relative`: times the present ones, 1 for the others."""
     rest = 1.0 if relative else 0.0
     new = batch.reward_weights.new_tensor([weights.get(name, rest) for name in batch.reward_names])
     return batch.replace(reward_weights=batch.reward_weights * new if relative else new)

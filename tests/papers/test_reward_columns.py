@@ -1,6 +1,6 @@
 import pytest
 import torch
-from harness_papers.reward_columns import active, column, in_place, verdict
+from harness_papers.reward_columns import active, column, column_means, in_order, in_place, reweighted, verdict
 
 from harness.errors import PluginError
 from tests.batches import make_batch
@@ -21,3 +21,12 @@ def test_one_reward_in_place_of_all_others():
     assert only.reward_names == ("correct", "steps", "mine")
     assert verdict(only).tolist() == [1, 0]
     assert BATCH.reward.tolist() == [1.5, 0]
+
+
+def test_means_order_and_weights_by_name():
+    assert column_means(BATCH) == {"correct": 0.5, "steps": 0.5}
+    assert column_means(make_batch([[1.0, float("nan")]])) == {"r0": 1}
+    assert in_order(BATCH, ("steps", "brevity")) == ["steps", "correct"]
+    assert in_order(in_place(BATCH, "mine", BATCH.reward), ("steps",)) == ["mine"]
+    assert reweighted(BATCH, {"steps": 2.0}).reward_weights.tolist() == [0, 2]
+    assert reweighted(BATCH, {"steps": 2.0}, relative=True).reward_weights.tolist() == [1, 2]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
 from torch import Tensor, nn
 
 from harness import Trained, hookimpl, method
 from harness.errors import PluginError
 from harness_papers.reward_columns import in_place, verdict
-from harness_papers.rewards.heads import EndHead
+from harness_papers.rewards.heads import EndHead, seen_by
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
-
-PRIME, MIX = 2654435761, 6364136223846793005
 
 
 def aggregate_members(scores: Tensor, how: str, lam: float, *, population: bool = False) -> Tensor:
@@ -90,9 +87,4 @@ class RewardEnsemble:
 
     def sees(self, batch: Batch) -> Tensor:
         """[N, M] bool: a fixed share of all completions for every member, by their tokens."""
-        places = torch.arange(1, batch.tokens + 1, device=batch.device)
-        inside = places <= batch.lengths[:, None]
-        code = ((batch.completion_ids + 1) * places * PRIME * inside).sum(1, keepdim=True)
-        member = torch.arange(1, self.members + 1, device=batch.device)
-        mixed = ((code + member * PRIME) * MIX) >> 33
-        return (mixed % 1000).abs() < 1000 * self.share
+        return seen_by(batch, self.members, self.share)
