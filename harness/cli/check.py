@@ -21,6 +21,7 @@ def check(  # noqa: PLR0917 - each is an option of the command line
     vectors: Annotated[Path | None, typer.Option(help="Reference vectors, JSON Lines, plain or gzipped.")] = None,
     plugin: Annotated[list[Path] | None, typer.Option(help="A file whose methods a stack may name.")] = None,
     seed: Annotated[int, typer.Option(help="Another policy, another probe.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Processes for several methods; by default one a core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check what a method promises: exit 1 if a check fails. A distribution gets a line a method and its failures."""
@@ -30,12 +31,12 @@ def check(  # noqa: PLR0917 - each is an option of the command line
     from harness.conformance.all_methods import check_all
     from harness.conformance.run import selected
     from harness.conformance.subject import subjects
-    from harness.runtime import single_threaded
+    from harness.runtime import cores, single_threaded
 
     names, found = selected(only or ()), subjects(target, seed=seed, plugins=plugin or ())
     single_threaded()
     reports = []
-    for number, report in enumerate(check_all(found, [] if only is None else names, vectors), 1):
+    for number, report in enumerate(check_all(found, names, vectors, jobs or cores()), 1):
         reports.append(report)
         if len(found) > 1:
             print(f"[{number}/{len(found)}] {report.line()}", file=sys.stderr if as_json else sys.stdout, flush=True)

@@ -1,8 +1,9 @@
-"""The reports of one or many methods, one after another in one process, so that torch is imported once."""
+"""The reports of one or many methods; many are shared out to processes that are forked with torch imported."""
 
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +18,28 @@ if TYPE_CHECKING:
 __all__ = ["check_all"]
 
 
-def check_all(found: Sequence[Subject], only: Sequence[str] = (), vectors: Path | None = None) -> Iterator[Report]:
-    """A report a subject; with `vectors` a line about the cases of a file that are about it."""
-    for subject in found:
-        report = run_checks(subject, only)
-        if vectors is not None:
-            finding = compare_with(subject, vectors)
-            if finding.status != "n.a." or len(found) == 1:
-                report = dataclasses.replace(report, findings=(*report.findings, finding))
-        yield report
+def check_all(
+    found: Sequence[Subject], only: Sequence[str] = (), vectors: Path | None = None, jobs: int = 1
+) -> Iterator[Report]:
+    """A report a subject, in their order; with `vectors` a line about the cases of a file that are about it."""
+    if jobs < 2 or len(found) < 2:
+        yield from (_report(subject, only, vectors) for subject in found)
+        return
+    _WORK[:] = [(subject, tuple(only), vectors) for subject in found]
+    with multiprocessing.get_context("fork").Pool(min(jobs, len(found))) as pool:
+        yield from pool.imap(_numbered, range(len(found)))
+
+
+_WORK: list[tuple[Subject, Sequence[str], Path | None]] = []  # what forked processes find when they begin
+
+
+def _numbered(number: int) -> Report:
+    return _report(*_WORK[number])
+
+
+def _report(subject: Subject, only: Sequence[str], vectors: Path | None) -> Report:
+    report = run_checks(subject, only)
+    if vectors is None:
+        return report
+    finding = compare_with(subject, vectors)
+    return dataclasses.replace(report, findings=(*report.findings, finding))
