@@ -1,0 +1,92 @@
+"""How many seeds an effect needs, and what so many seeds can see."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from harness.errors import UsageError
+
+__all__ = ["detectable_by_items", "minimum_detectable_effect", "paired_power", "seeds_needed"]
+
+MOST_SEEDS = 1_000_000
+EXACT_SEEDS = 10_000  # beyond, the noncentral t is a shifted normal to three digits
+
+
+def paired_power(seeds: int, effect: float, deviation: float, *, level: float = 0.05, comparisons: int = 1) -> float:
+    """The chance that a paired t test over `seeds` finds a true difference, of either sign, of `effect`.
+
+    `deviation` is the standard deviation over seeds of the paired difference. With several `comparisons` the level is
+    that of Holm's first step, level / comparisons: the chance is then a lower bound. From the noncentral t with
+    effect sqrt(n) / deviation (Cohen 1988). 0 below two seeds.
+    """
+    if seeds < 2:
+        return 0.0
+    if deviation == 0:
+        return 1.0 if effect else 0.0
+    free, shift = seeds - 1, abs(effect) * math.sqrt(seeds) / deviation
+    edge = float(stats.t.ppf(1 - level / max(comparisons, 1) / 2, free))
+    if seeds > EXACT_SEEDS:
+        return float(stats.norm.sf(edge - shift) + stats.norm.cdf(-edge - shift))
+    return float(1 - special.nctdtr(free, shift, edge) + special.nctdtr(free, shift, -edge))
+
+
+def seeds_needed(
+    effect: float,
+    deviation: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    comparisons: int = 1,
+    least: int = 5,
+) -> int:
+    """The fewest seeds, never below `least`, that find a difference of `effect` with the chance `power`.
+
+    UsageError for an effect of 0, a power outside (level, 1), or beyond a million seeds.
+    """
+    if not effect or not level < power < 1:
+        raise UsageError(f"effect {effect:g} at power {power:g}: need an effect other than 0 and {level:g} < power < 1")
+
+    def enough(seeds: int) -> bool:
+        return paired_power(seeds, effect, deviation, level=level, comparisons=comparisons) >= power
+
+    high = max(least, 2)
+    while not enough(high):
+        high *= 2
+        if high > MOST_SEEDS:
+            raise UsageError(f"an effect of {effect:g} needs over a million seeds where they spread by {deviation:g}")
+    low = max(least, 2, high // 2)
+    while low < high:  # power rises with seeds
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return high
+
+
+def minimum_detectable_effect(
+    seeds: int, deviation: float, *, power: float = 0.8, level: float = 0.05, comparisons: int = 1
+) -> float:
+    """The least true difference that `seeds` seeds find with the chance `power`; NaN below two seeds."""
+    if seeds < 2:
+        return math.nan
+
+    def lacking(effect: float) -> float:
+        return paired_power(seeds, effect, 1.0, level=level, comparisons=comparisons) - power
+
+    high = 1.0
+    while lacking(high) < 0:
+        high *= 2
+    return deviation * float(optimize.brentq(lacking, 0.0, high, xtol=1e-10))
+
+
+def detectable_by_items(
+    items: int, rate: float = 0.5, correlation: float = 0.5, *, power: float = 0.8, level: float = 0.05
+) -> float:
+    """The least difference that two fixed policies show on `items` items, one answer each, both right at `rate`.
+
+    (z(1 - level / 2) + z(power)) sqrt(2 rate (1 - rate) (1 - correlation) / items), `correlation` that of the two
+    policies' answers over items (Miller, arXiv:2411.00640): 26 points on 30 items, 4 on 1319.
+    """
+    z = float(stats.norm.ppf(1 - level / 2) + stats.norm.ppf(power))
+    return z * float(np.sqrt(2 * rate * (1 - rate) * (1 - correlation) / items))
