@@ -11,6 +11,7 @@ class MyWrapper:
 
     State: `square`, the running mean, kept in checkpoints without further code because it is a plain attribute.
     Edge cases: a step whose advantages are all 0 only decays; with decay = 1 nothing changes.
+    Source: write the paper here, and in the decorator as paper="2402.03300". Confidence: code, paper or abstract.
     """
 
     decay: float = 0.9
