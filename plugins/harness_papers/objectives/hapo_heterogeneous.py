@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness.mathematics import masked, only_scored, ppo_clip_loss, token_mean_weights, with_singles
+from harness.mathematics import masked, only_scored, ppo_clip_loss, with_singles
 from harness_papers.entropy.monitor import token_entropy
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class HAPOHeterogeneous:
     (n - 1) in a group with a value of 5 or more, and in all with "completions". std: False does not divide.
     Clip: upper bound clip_high (1 + alpha h) where h > 0, lower bound clip_low (1 - alpha h) else.
     Weight: A (1 + beta h) where h > 0 and the ratio is outside half the clip range, or h <= 0 and it is inside.
-    Then PPO's clip with a dual bound, token mean.
+    Then PPO's clip with a dual bound, and DAPO's token mean.
 
     fold: the published code divides negative h by a negative number, so that h >= 0 everywhere and what the paper says
     of low entropy never happens. outlier_padding: that code finds outliers among the padding too, where the reward is
@@ -93,11 +93,6 @@ class HAPOHeterogeneous:
         spread = (groups.sum(tokens * apart.square()) / number).sqrt()
         apart = torch.where(spread > 0, apart, torch.zeros_like(apart))
         return apart, mean, spread + self.eps if self.std else torch.ones_like(spread)
-
-    @hookimpl
-    def aggregate(self, batch: Batch) -> Tensor:
-        """Every token weighs the same."""
-        return token_mean_weights(batch.mask)
 
     @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

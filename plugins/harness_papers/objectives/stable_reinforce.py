@@ -42,13 +42,13 @@ class StableReinforce:
         return torch.where(scaled.abs() > self.sigma, torch.zeros_like(scaled), scaled)
 
     @hookimpl
-    def aggregate(self, batch: Batch) -> Tensor:
-        """Mean over tokens, then over completions."""
-        return sequence_mean_weights(batch.mask)
-
-    @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The clipped surrogate of the bounded ratio."""
         assert batch.advantages is not None
         most = math.log(self.bound)
         return ppo_clip_loss(output.log_ratio.clamp(-most, most).exp(), batch.advantages, self.clip, self.clip)
+
+    @hookimpl
+    def aggregate(self, batch: Batch) -> Tensor:
+        """Mean over tokens, then over completions."""
+        return sequence_mean_weights(batch.mask)

@@ -67,7 +67,8 @@ class CAPOCurvature:
         held = learner.optimizer.state.get(head, {})
         if self.optimizer == "adam" and "exp_avg_sq" in held:
             group = learner.optimizer.param_groups[0]
-            adam = Adam(held["exp_avg"], held["exp_avg_sq"], float(held["step"]) + 1, *group["betas"], group["eps"])
+            first, second = group["betas"]
+            adam = Adam(held["exp_avg"], held["exp_avg_sq"], float(held["step"]) + 1, first, second, group["eps"])
         lr = learner.lr if self.lr is None else self.lr
         moved, bent = shifts(batch, state.policy.evaluate(batch), adam, lr)
         inside = (moved >= 0) if self.one_sided else (moved > -self.bound_h)
@@ -105,10 +106,8 @@ def shifts(batch: Batch, output: PolicyOutput, adam: Adam | None, lr: float) -> 
     chances = torch.cat([output.top_logits.logp[on], output.logp[on][:, None]], -1).exp() * known
     apart = ((ids == sampled) * known).to(chances.dtype) - chances
     gains = batch.advantages.expand_as(batch.mask)[on].to(chances.dtype)
-    found = [
-        _shift(*part, adam, lr)
-        for part in zip(*(x.split(CHUNK) for x in (gains, apart, output.hidden[on], ids, chances)), strict=True)
-    ]
+    parts = zip(*(x.split(CHUNK) for x in (gains, apart, output.hidden[on], ids, chances)), strict=True)
+    found = [_shift(gain, v, h, rows, p, adam, lr) for gain, v, h, rows, p in parts]
     blank = torch.zeros(2, *on.shape, dtype=chances.dtype, device=on.device)
     blank[:, on] = torch.cat(found, -1) if found else blank[:, on]
     return blank[0], blank[1]

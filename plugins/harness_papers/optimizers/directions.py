@@ -17,27 +17,30 @@ if TYPE_CHECKING:
 
 __all__ = ["gradient_at", "moved_policy", "scheduled", "stride"]
 
+Past = dict[str, Tensor]  # `momentum` and `step` [P], where there are any
+
 
 def scheduled(learner: Any, length: float) -> float:
     """A length under the suite's learning-rate schedule."""
     return float(length * learner.lr / learner.base_lr[0]) if learner.base_lr[0] else length
 
 
-def stride(learner: Any, momentum: Tensor, length: float) -> Tensor | None:
-    """Move by `length` against the momentum [P] and count an update; None, and no move, where it is 0.
+def stride(learner: Any, past: Past, momentum: Tensor, length: float) -> None:
+    """Move by `length` against the momentum [P], count an update and note both; no move, no step where it is 0.
 
-    Returns the step [P] that was made. Raises HarnessError for a momentum that is not finite.
+    Raises HarnessError for a momentum that is not finite.
     """
+    past.clear()
+    past["momentum"] = momentum
     norm = float(momentum.norm())
     if not math.isfinite(norm):
         msg = "the gradient is not finite; lower the step length or look at the loss of the stack"
         raise HarnessError(msg)
     if norm == 0:
-        return None
-    step = momentum * (-length / norm)
-    learner.shift(step)
+        return
+    past["step"] = momentum * (-length / norm)
+    learner.shift(past["step"])
     learner.stepped()
-    return step
 
 
 def gradient_at(learner: Any, batch: Batch, step: Tensor, scale: float) -> tuple[Tensor, Mapping[str, float]]:

@@ -36,15 +36,8 @@ class HARPG:
     @hookimpl
     def start(self) -> None:
         """No momentum yet."""
-        self.momentum: Tensor | None = None
-        self.step: Tensor | None = None
+        self.past: dict[str, Tensor] = {}
         self.taken = 0
-
-    @hookimpl
-    def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
-        """The surrogate, without a clip."""
-        assert batch.advantages is not None
-        return -output.ratio * batch.advantages
 
     @hookimpl
     def update(self, learner: Any, batch: Batch, state: Any) -> Mapping[str, float]:
@@ -52,14 +45,19 @@ class HARPG:
         eta = float((2 / (self.taken + 2)) ** 0.8) if self.eta is None else self.eta
         metrics = learner.backward(batch)
         gradient, batch = learner.gradient(), learner.with_start(batch)
-        if self.momentum is None or self.step is None:
-            self.momentum = gradient
-        else:
-            held = self.momentum + self.curvature(learner, batch, self.step, state.generator)
-            self.momentum = torch.lerp(held, gradient, eta)
-        step = stride(learner, self.momentum, scheduled(learner, self.length))
-        self.step, self.taken = step, self.taken + 1
+        momentum = gradient
+        if "step" in self.past:
+            carried = self.curvature(learner, batch, self.past["step"], state.generator)
+            momentum = torch.lerp(self.past["momentum"] + carried, gradient, eta)
+        stride(learner, self.past, momentum, scheduled(learner, self.length))
+        self.taken += 1
         return {**metrics, "grad_norm": float(gradient.norm())}
+
+    @hookimpl
+    def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
+        """The surrogate, without a clip."""
+        assert batch.advantages is not None
+        return -output.ratio * batch.advantages
 
     def curvature(self, learner: Any, batch: Batch, step: Tensor, generator: torch.Generator) -> Tensor:
         """[P] H(th^) times a step [P], th^ drawn between the weights and the weights less the step."""

@@ -36,28 +36,27 @@ class NPGIGT:
     @hookimpl
     def start(self) -> None:
         """No momentum yet."""
-        self.momentum: Tensor | None = None
-        self.step: Tensor | None = None
+        self.past: dict[str, Tensor] = {}
         self.taken = 0
 
     @hookimpl(wrapper=True)
     def generate(self, state: Any) -> Generator[None, Any, Any]:
         """Sample at the point ahead."""
-        with moved_policy(state.policy, self.step, self._ahead()):
+        with moved_policy(state.policy, self.past.get("step"), self._ahead()):
             return (yield)
 
     @hookimpl
     def update(self, learner: Any, batch: Batch) -> Mapping[str, float]:
         """The gradient ahead, the momentum, the step."""
         fresh, eta = batch.replace(logp_old=None), self.rate()  # the ratio to the weights ahead, which sampled, is 1
-        if self.step is None:
-            metrics = learner.backward(fresh)
-            gradient = learner.gradient()
+        if "step" in self.past:
+            gradient, metrics = gradient_at(learner, fresh, self.past["step"], self._ahead())
+            momentum = torch.lerp(self.past["momentum"], gradient, eta)
         else:
-            gradient, metrics = gradient_at(learner, fresh, self.step, self._ahead())
-        self.momentum = gradient if self.momentum is None else torch.lerp(self.momentum, gradient, eta)
-        step = stride(learner, self.momentum, scheduled(learner, self.length))
-        self.step, self.taken = step, self.taken + 1
+            metrics = learner.backward(fresh)
+            momentum = gradient = learner.gradient()
+        stride(learner, self.past, momentum, scheduled(learner, self.length))
+        self.taken += 1
         return {**metrics, "grad_norm": float(gradient.norm())}
 
     def rate(self) -> float:

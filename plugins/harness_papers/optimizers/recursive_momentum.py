@@ -38,8 +38,7 @@ class RecursiveMomentum:
     @hookimpl
     def start(self) -> None:
         """No momentum yet."""
-        self.momentum: Tensor | None = None
-        self.step: Tensor | None = None
+        self.past: dict[str, Tensor] = {}
         self.taken = 0
 
     @hookimpl
@@ -55,13 +54,12 @@ class RecursiveMomentum:
         """Both gradients, the momentum, the step."""
         metrics = learner.backward(batch)
         gradient, batch = learner.gradient(), learner.with_start(batch)
-        if self.momentum is None or self.step is None:
-            self.momentum = gradient
-        else:
-            before, _ = gradient_at(learner, batch, self.step, -1.0)
-            self.momentum = gradient + (1 - self.rate()) * (self.momentum - before)
-        step = stride(learner, self.momentum, scheduled(learner, self.length))
-        self.step, self.taken = step, self.taken + 1
+        momentum = gradient
+        if "step" in self.past:
+            before, _ = gradient_at(learner, batch, self.past["step"], -1.0)
+            momentum = gradient + (1 - self.rate()) * (self.past["momentum"] - before)
+        stride(learner, self.past, momentum, scheduled(learner, self.length))
+        self.taken += 1
         return {**metrics, "grad_norm": float(gradient.norm())}
 
     def rate(self) -> float:

@@ -40,7 +40,7 @@ class DNO:
         who = counted(batch)
         reward = torch.where(who, only_scored(batch.reward, batch.rewards), torch.nan)
         rates = win_rates(batch.groups, reward)
-        pairs, wrong = ranked_pairs(batch, "every"), 0.0
+        pairs, wrong = ranked_pairs(batch, "every"), torch.zeros(())
         if self.margin is None:
             wrong = (-pairs.gap(rates)).sigmoid()
         else:

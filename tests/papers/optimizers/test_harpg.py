@@ -29,11 +29,13 @@ def test_momentum_is_carried_along():
     plugin = dict(trial.stack.plugins)["harpg"]
     assert plugin.taken == 3
     factor = trial.context.learner.lr / trial.context.learner.base_lr[0]
-    assert float(plugin.step.norm()) == pytest.approx(0.05 * factor)
+    assert float(plugin.past["step"].norm()) == pytest.approx(0.05 * factor)
 
 
 def test_with_a_rate_of_one_it_is_normalised_descent():
     trial = begun("harpg(eta=1.0)")
     take(trial, 2)
     plugin = dict(trial.stack.plugins)["harpg"]
-    assert torch.allclose(plugin.step / plugin.step.norm(), -plugin.momentum / plugin.momentum.norm())
+    assert torch.allclose(
+        plugin.past["step"] / plugin.past["step"].norm(), -plugin.past["momentum"] / plugin.past["momentum"].norm()
+    )

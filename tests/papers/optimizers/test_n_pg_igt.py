@@ -37,8 +37,8 @@ def test_completions_come_from_the_point_ahead():
     trial = begun("n-pg-igt(eta=0.5, length=0.5)")
     take(trial)
     plugin, policy, here = plugin_of(trial, "n-pg-igt"), trial.context.state.policy, weights(trial)
-    with moved_policy(policy, plugin.step, 1.0):
-        assert torch.allclose(weights(trial), here + plugin.step)
+    with moved_policy(policy, plugin.past["step"], 1.0):
+        assert torch.allclose(weights(trial), here + plugin.past["step"])
     assert torch.equal(weights(trial), here)
     take(trial, 1, 1)
     assert plugin.taken == 2

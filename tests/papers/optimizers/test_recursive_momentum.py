@@ -24,17 +24,17 @@ def test_where_nothing_moved_the_momentum_becomes_the_gradient():
     batch, learner, plugin = before_update(trial), trial.context.learner, plugin_of(trial)
     learner.backward(batch)
     gradient = learner.gradient()
-    plugin.momentum, plugin.step = torch.zeros_like(gradient), torch.zeros_like(gradient)
+    plugin.past.update(momentum=torch.zeros_like(gradient), step=torch.zeros_like(gradient))
     plugin.update(learner, learner.with_start(batch))
-    assert torch.allclose(plugin.momentum, 0.5 * gradient)
+    assert torch.allclose(plugin.past["momentum"], 0.5 * gradient)
 
 
 def test_the_first_step_is_normalised_descent():
     trial = begun("recursive-momentum(length=0.02)")
     metrics = take(trial)[0]
     plugin = plugin_of(trial)
-    assert float(plugin.momentum.norm()) == pytest.approx(metrics["grad_norm"])
+    assert float(plugin.past["momentum"].norm()) == pytest.approx(metrics["grad_norm"])
     factor = trial.context.learner.lr / trial.context.learner.base_lr[0]
-    assert float(plugin.step.norm()) == pytest.approx(0.02 * factor)
+    assert float(plugin.past["step"].norm()) == pytest.approx(0.02 * factor)
     assert plugin.rate() == pytest.approx(2 ** (-2 / 3))
     assert take(trial, 1, 1)[0]["updates"] == 1
