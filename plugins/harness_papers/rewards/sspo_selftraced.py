@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     scope="group",
     experimental=True,
     neutral={"beta": 0.0},
+    active={"delta": 1e-6},
 )
 class SSPO:
     """The policy is asked for its answer after every step: steps that settle it gain, steps that add nothing lose.

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from harness import Batch, Groups, hookimpl, method
+from harness_papers.memory import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,13 +120,4 @@ class AR3PO:
 
     def _remember(self, batch: Batch, state: Any) -> None:
         """Keep this step's correct rows, the last `memory` of every prompt."""
-        fresh = batch[batch.correct]
-        if not len(fresh):
-            return
-        nothing = dict.fromkeys(("logp_old", "logp_ref", "entropy", "greedy_reward", "advantages", "weights"))
-        fresh = fresh.replace(age=fresh.age - state.step, extras={}, **nothing)
-        grown = Batch.cat([*self.solved, fresh])
-        numbers: dict[str, int] = {}
-        keys = torch.tensor([numbers.setdefault(record.key, len(numbers)) for record in grown.prompts])
-        newest_first = Groups(keys).rank(-torch.arange(len(grown)))
-        self.solved = [grown[newest_first < self.memory]]
+        self.solved = remembered(self.solved, batch[batch.correct], self.memory, state.step)
