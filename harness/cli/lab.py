@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -74,11 +75,11 @@ def _sizes(text: str) -> list[int]:
     return found
 
 
-def _progress(total: int):  # noqa: ANN202 - a callback
+def _progress(total: int) -> Callable[[str], None]:
     """Count the methods on a terminal."""
     import sys
 
-    done = []
+    done: list[str] = []
 
     def told(method: str) -> None:
         done.append(method)

@@ -129,10 +129,11 @@ def _pull(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor)
     batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
     leaf = logp.clone().requires_grad_()
     output = simulation.output(batch, leaf)
-    batch = batch.replace(weights=hooks.aggregate(batch=batch))
+    weights = hooks.aggregate(batch=batch)
+    batch = batch.replace(weights=weights)
     total = hooks.loss(batch=batch, output=output)
     for _, term in hooks.regularize(batch=batch, output=output):
-        total = total + (term if term.dim() == 0 else (batch.weights * term).sum())
+        total = total + (term if term.dim() == 0 else (weights * term).sum())
     if not total.requires_grad:
         return torch.zeros_like(logp)
     (found,) = torch.autograd.grad(total, leaf, allow_unused=True)
