@@ -66,6 +66,7 @@ def make_batch(rows: int) -> Batch:
         "completion_ids": torch.randint(3, 50, (rows, TOKENS), generator=noise),
         "mask": mask, "logp_sampler": logp, "logp_old": logp + 0.1 * mask, "logp_ref": logp - 0.1 * mask,
         "entropy": torch.rand(rows, TOKENS, generator=noise) * mask,
+        "answers": torch.randint(0, 3, (rows,), generator=noise),
         "greedy_reward": torch.rand(rows // GROUP, generator=noise).repeat_interleave(GROUP),
     })  # fmt: skip
     fields = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}

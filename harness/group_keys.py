@@ -28,5 +28,7 @@ def numbered(keys: Tensor) -> Tensor:
 def _column(keys: Tensor) -> Tensor:
     """[M]; rows that stand in order, as a step's own do, need no sort."""
     if bool((keys[1:] >= keys[:-1]).all()):
+        if bool(keys[0] == keys[-1]):
+            return torch.zeros_like(keys, dtype=torch.long)
         return torch.unique_consecutive(keys, return_inverse=True)[1]
     return torch.unique(keys, return_inverse=True)[1]

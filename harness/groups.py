@@ -181,10 +181,14 @@ class Groups:
         return torch.bincount(self.index, minlength=self.number)
 
     def _add(self, x: Tensor) -> Tensor:
+        if self.number == 1:  # here and below: all rows together need no index
+            return x.sum(0, keepdim=True)
         return x.new_zeros(self.number, *x.shape[1:]).index_add(0, self.index, x)
 
     def _spread(self, per_group: Tensor) -> Tensor:
         """Every member's row of per_group; several times faster than by brackets."""
+        if self.number == 1:
+            return per_group.expand(len(self), *per_group.shape[1:])
         return per_group.index_select(0, self.index)
 
     def _back(self, per_group: Tensor, expand: bool) -> Tensor:
@@ -193,7 +197,10 @@ class Groups:
     def _extreme(self, x: Tensor, counts: Tensor, how: str) -> Tensor:
         """Per group; where nobody counts it is the neutral element, inf or -inf."""
         neutral = torch.inf if how == "amin" else -torch.inf
-        flat = torch.where(counts, x, neutral).reshape(-1)
+        known = torch.where(counts, x, neutral)
+        if self.number == 1:
+            return known.amin(0, keepdim=True) if how == "amin" else known.amax(0, keepdim=True)
+        flat = known.reshape(-1)
         columns = x[0].numel() if len(self) else 1
         index = self.index
         if columns > 1:  # as one long axis, which scatters faster

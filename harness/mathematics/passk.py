@@ -18,8 +18,15 @@ def choose(n: Tensor | float, k: Tensor | float) -> Tensor:
     n, k = torch.as_tensor(n, dtype=torch.float64), torch.as_tensor(k, dtype=torch.float64)
     exists = torch.logical_and(k >= 0, k <= n)
     low, high = torch.where(exists, k, torch.zeros_like(n)), torch.where(exists, n, torch.zeros_like(n))
-    value = (torch.lgamma(high + 1) - torch.lgamma(low + 1) - torch.lgamma(high - low + 1)).exp()
+    logs = _log_factorials(int(high.max()) if high.numel() else 0, high.device)
+    high, low, rest = (logs[x.long()] for x in (high, low, high - low))
+    value = (high - low - rest).exp()
     return torch.where(exists, torch.where(value < EXACT, value.round(), value), torch.zeros_like(value))
+
+
+def _log_factorials(most: int, device: torch.device) -> Tensor:
+    """[most + 1] ln n!: looked up, as batches ask for few different ones, many times."""
+    return torch.lgamma(torch.arange(1, most + 2, dtype=torch.float64, device=device))
 
 
 def subset_best(groups: Groups, x: Tensor, k: Tensor) -> Tensor:

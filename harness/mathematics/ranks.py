@@ -12,22 +12,25 @@ __all__ = ["dense_rank", "mean_rank", "table"]
 
 def mean_rank(groups: Groups, x: Tensor) -> Tensor:
     """[M] or [M, K] 0-based ranks within the group; equal members share the mean of theirs."""
-    flat = x.reshape(len(groups), -1)
-    known = ~flat.isnan()
-    mean = _ties(groups, flat).mean(groups.rank(flat).to(flat.dtype).reshape(-1), known.reshape(-1))
-    return torch.where(known, mean.reshape(flat.shape), torch.nan).reshape(x.shape)
+    flat = x.reshape(len(groups), x.shape[1:].numel())
+    known = ~flat.isnan().reshape(-1)
+    run, place, begins = _runs(groups, flat)
+    size = flat.new_zeros(len(run)).index_add(0, run, known.to(flat.dtype))
+    first = torch.zeros_like(run).index_copy(0, run[begins], place[begins])
+    mean = first[run] + (size[run] - 1) / 2
+    return torch.where(known, mean, torch.nan).reshape(x.shape)
 
 
 def dense_rank(groups: Groups, x: Tensor) -> Tensor:
     """[M] or [M, K] the number of distinct smaller values in the group."""
-    flat = x.reshape(len(groups), -1)
-    kinds = _ties(groups, flat).index.reshape(flat.shape).to(x.dtype)  # ascending by column, group and value
+    flat = x.reshape(len(groups), x.shape[1:].numel())
+    kinds = _runs(groups, flat)[0].reshape(flat.shape).to(x.dtype)  # ascending by column, group and value
     return torch.where(flat.isnan(), torch.nan, kinds - groups.min(kinds)).reshape(x.shape)
 
 
 def table(groups: Groups, x: Tensor, place: Tensor) -> Tensor:
     """[groups, largest size, ...] the x [M, ...] of every group at the members' places, 0 where there is none."""
-    wide = int(groups.count().max()) if len(groups) else 0
+    wide = int(groups.count(expand=False).max()) if len(groups) else 0
     found = x.new_zeros(groups.number, wide, *x.shape[1:])
     if place.dim() == 1:
         return found.index_put((groups.index, place), x)
@@ -35,8 +38,20 @@ def table(groups: Groups, x: Tensor, place: Tensor) -> Tensor:
     return found.index_put((groups.index[:, None].expand_as(x), place, column), x)
 
 
-def _ties(groups: Groups, flat: Tensor) -> Groups:
-    """The groups of equal values, over all entries of flat [M, K]."""
-    kind = torch.arange(flat.shape[1], device=flat.device).expand_as(flat)
-    keys = [kind.to(flat.dtype), groups.index[:, None].expand_as(flat).to(flat.dtype), flat.nan_to_num(torch.inf)]
-    return Groups(torch.stack(keys, -1).reshape(-1, 3))
+def _runs(groups: Groups, flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For all entries of flat [M, K]: the number of their run of equal values, their rank, whether they begin the run.
+
+    [M K] each. Runs are numbered upwards by column, group and value.
+    """
+    rows, columns = flat.shape
+    values = flat.nan_to_num(torch.inf)
+    rank = groups.rank(values)
+    sizes = groups.count(expand=False)
+    starts = torch.arange(columns, device=flat.device) * rows + (sizes.cumsum(0) - sizes)[:, None]
+    position = (starts.index_select(0, groups.index) + rank).reshape(-1)
+    upwards = torch.empty_like(values).reshape(-1).index_copy(0, position, values.reshape(-1))
+    begins = torch.ones_like(position, dtype=torch.bool)
+    begins[1:] = upwards[1:] != upwards[:-1]
+    begins[starts] = True
+    run = begins.cumsum(0) - 1
+    return run.index_select(0, position), rank.reshape(-1), begins.index_select(0, position)

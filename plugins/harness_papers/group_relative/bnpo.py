@@ -56,7 +56,7 @@ class BNPO:
             alone = (batch.groups.count() == 1)[:, None] & ~share.isnan()
             apart = torch.where(alone, share, apart)
             rate = torch.where((batch.groups.count(expand=False) == 1)[:, None], 0.0, rate)
-        scaled = apart * self._weight(rate)[batch.groups.index] * weights
+        scaled = apart * self._weight(rate).index_select(0, batch.groups.index) * weights
         return scaled.sum(1) / (~rewards.isnan()).sum(1).clamp_min(1)
 
     @hookimpl

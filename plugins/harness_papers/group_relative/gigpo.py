@@ -75,10 +75,10 @@ class GiGPO:
         steps, runs = torch.arange(state.shape[1], device=batch.device), (batch.mask > 0)[:, :: self.step]
         last = runs.sum(1, keepdim=True) - 1
         gain = batch.reward[:, None] * self.gamma ** (last - steps).clamp_min(0)
-        keys = [batch.groups.index[:, None].expand_as(state), steps.expand_as(state), state]
-        same = Groups(torch.stack(keys, -1).reshape(-1, 3))
-        found = self._normal(same, gain.reshape(-1), runs.reshape(-1)).reshape(rows, -1)
-        return masked(found, runs)[:, place]
+        step = batch.groups.index[:, None] * len(steps) + steps
+        same = Groups(torch.stack([step[runs], state[runs]], 1))
+        found = torch.zeros_like(gain).masked_scatter(runs, self._normal(same, gain[runs]))
+        return found[:, place]
 
     def _rows(self, batch: Batch) -> Tensor:
         """[N] the same where every row is a step of a trajectory."""

@@ -12,6 +12,7 @@ from harness import Groups, hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import ngram_embedding, sequence_mean_weights
 from harness_papers.for_loss import keep_for_loss
+from harness_papers.pairs import Pairs
 
 if TYPE_CHECKING:
     from harness import Batch
@@ -49,12 +50,14 @@ class MUPO:
         """Within clusters, of the reward with its bonus."""
         if not len(batch):
             return batch.reward
-        near = self._likeness(batch)
-        cluster = self._cluster(batch, near)
+        pairs = Pairs.of(batch.groups)
+        near = self._likeness(batch, pairs)
+        cluster = self._cluster(batch, pairs, near)
         alike = Groups(torch.stack([batch.groups.index, cluster], 1))
         keep_for_loss(batch, cluster_weight=self._weight(batch, alike))
-        other = (batch.groups.index[:, None] == batch.groups.index) & (cluster[:, None] != cluster)
-        apart = ((1 - near) * other).sum(1) / other.sum(1).clamp_min(1)
+        numbers = pairs.table(cluster)
+        other = pairs.others() & (numbers[:, :, None] != numbers[:, None, :])
+        apart = pairs.rows(((1 - near) * other).sum(2) / other.sum(2).clamp_min(1))
         lam = self.low + (self.high - self.low) * (1 + math.cos(math.pi * state.progress)) / 2
         bonus = lam * batch.correct * apart.to(batch.rewards.dtype)
         return alike.standardize(batch.reward + bonus)
@@ -66,36 +69,36 @@ class MUPO:
         own = batch.extras.get("cluster_weight")
         return weights if own is None else weights * own[:, None].to(weights.dtype)
 
-    def _likeness(self, batch: Batch) -> Tensor:
-        """[N, N] cosine of token counts."""
+    def _likeness(self, batch: Batch, pairs: Pairs) -> Tensor:
+        """[groups, n, n] cosine of token counts; -1 with nobody."""
         ids = torch.where(batch.mask > 0, batch.completion_ids, 0)
-        seen = ngram_embedding(ids, batch.lengths)
-        return seen @ seen.T
+        seen = pairs.table(ngram_embedding(ids, batch.lengths))
+        there = pairs.table(torch.ones_like(pairs.place)) > 0
+        return torch.where(there[:, :, None] & there[:, None, :], seen @ seen.mT, -1.0)
 
-    def _cluster(self, batch: Batch, near: Tensor) -> Tensor:
+    def _cluster(self, batch: Batch, pairs: Pairs, near: Tensor) -> Tensor:
         """[N] numbers of clusters within the group."""
         groups = batch.groups
-        same = groups.index[:, None] == groups.index
         seed = groups.rank(batch.rollout) == 0
         seeds = [seed]
         for _ in range(self.clusters - 1):
-            closest = torch.stack([self._to(near, same, chosen) for chosen in seeds]).amax(0)
+            closest = torch.stack([self._to(near, pairs, chosen) for chosen in seeds]).amax(0)
             # Farthest from every seed; equals are told apart by their number.
             seed = groups.rank(closest + 1e-9 * groups.rank(batch.rollout)) == 0
             seeds.append(seed & (closest < 1 - 1e-9))
-        number = self._nearest(near, same, seeds)
+        number = self._nearest(near, pairs, seeds)
         size = torch.stack([groups.sum((number == k).double()) for k in range(len(seeds))])
         large = size >= min(self.least, len(batch))
         large[0] |= ~large.any(0)
-        return self._nearest(near, same, [chosen & large[k] for k, chosen in enumerate(seeds)])
+        return self._nearest(near, pairs, [chosen & large[k] for k, chosen in enumerate(seeds)])
 
     @staticmethod
-    def _to(near: Tensor, same: Tensor, chosen: Tensor) -> Tensor:
+    def _to(near: Tensor, pairs: Pairs, chosen: Tensor) -> Tensor:
         """[N] likeness to the group's seed; -1 where it has none."""
-        return torch.where(same & chosen, near, -1.0).amax(1)
+        return pairs.rows(torch.where(pairs.table(chosen)[:, None, :], near, -1.0).amax(2))
 
-    def _nearest(self, near: Tensor, same: Tensor, seeds: list[Tensor]) -> Tensor:
-        return torch.stack([self._to(near, same, chosen) for chosen in seeds]).argmax(0)
+    def _nearest(self, near: Tensor, pairs: Pairs, seeds: list[Tensor]) -> Tensor:
+        return torch.stack([self._to(near, pairs, chosen) for chosen in seeds]).argmax(0)
 
     def _weight(self, batch: Batch, alike: Groups) -> Tensor:
         """[N] (N / (K n))^beta."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from harness import hookimpl, method
+from harness import Groups, hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import dense_rank
 
@@ -57,8 +57,7 @@ class RLRRHybrid:
         """[N] from 1 for the best of the group; equals share a rank."""
         width = max(self.bin * batch.max_tokens, 1.0)
         place = torch.where(batch.correct, (batch.lengths / width).floor(), torch.inf)
-        keys = torch.stack([(~batch.correct).to(torch.float64), place.to(torch.float64), -batch.reward.double()], 1)
-        order = torch.unique(keys, dim=0, return_inverse=True)[1] if len(keys) else batch.groups.index
+        order = Groups(torch.stack([place.to(torch.float64), -batch.reward.double()], 1)).index
         return dense_rank(batch.groups, order.to(batch.rewards.dtype)) + 1
 
 

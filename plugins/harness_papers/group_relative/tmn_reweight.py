@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +54,5 @@ class TMNReweight:
 
     def _tasks(self, batch: Batch) -> Groups:
         """The groups of the batch by task, a member each."""
-        names = list(map(operator.attrgetter("task"), batch.prompts))
-        rows = torch.as_tensor(np.unique(names, return_inverse=True)[1].reshape(-1), device=batch.device)
-        return Groups(rows[batch.groups.first])
+        names = [batch.prompts[row].task for row in batch.groups.first.tolist()]
+        return Groups(torch.as_tensor(np.unique(names, return_inverse=True)[1].reshape(-1), device=batch.device))

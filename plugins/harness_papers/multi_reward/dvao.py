@@ -32,6 +32,7 @@ class DVAO:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Centre the weighted sum, divide by the weighted sum of the deviations."""
         groups = batch.groups
-        spread = groups.std(batch.rewards, correction=0) @ batch.reward_weights.abs()
+        spread = groups.std(batch.rewards, correction=0, expand=False) @ batch.reward_weights.abs()
+        spread = spread.index_select(0, groups.index)
         centred = groups.center(batch.rewards) @ batch.reward_weights
         return torch.where(spread > 0, centred / (spread + self.eps), torch.zeros_like(centred))

@@ -59,4 +59,5 @@ class RDPO:
         covariance = (kinds.sum(products, expand=False) / size).reshape(-1, width, width)
         values, vectors = torch.linalg.eigh(covariance + self.ridge * torch.eye(width).to(covariance))
         root = vectors * values.clamp_min(self.ridge).rsqrt()[:, None, :] @ vectors.mT
-        return torch.where(there, (root[kinds.index] @ scores[:, :, None])[..., 0], torch.zeros_like(scores))
+        whitened = (root.index_select(0, kinds.index) * scores[:, None, :]).sum(-1)
+        return torch.where(there, whitened, torch.zeros_like(scores))

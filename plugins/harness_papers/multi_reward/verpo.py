@@ -62,13 +62,15 @@ class VeRPO:
     def dense(self, batch: Batch) -> Tensor:
         """[N] the weighted sum of what is passed."""
         passed = self._passed(batch)
-        known = batch.groups.any(~passed.isnan())
-        rate = batch.groups.mean(passed)
+        known = batch.groups.any(~passed.isnan(), expand=False)
+        rate = batch.groups.mean(passed, expand=False)
         apart = (rate[:, :, None] - rate[:, None, :]) / self.sigma
         crowd = ((-apart.square() / 2).exp() * known[:, None, :]).sum(2)
         weights = (-self.alpha * rate).exp() / (crowd + self.delta) * known
-        total = weights.sum(1) if self.normalize else torch.ones_like(rate[:, 0])
-        return (weights * passed.nan_to_num()).sum(1) / torch.where(total > 0, total, 1)
+        if self.normalize:
+            total = weights.sum(1, keepdim=True)
+            weights = weights / torch.where(total > 0, total, 1)
+        return (weights.index_select(0, batch.groups.index) * passed.nan_to_num()).sum(1)
 
     @staticmethod
     def _passed(batch: Batch) -> Tensor:
