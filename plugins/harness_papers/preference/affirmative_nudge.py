@@ -105,11 +105,12 @@ class AffirmativeNudge:
     @hookimpl
     def regularize(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The reward model's own loss, on the pairs of the minibatch."""
-        scores, truth, compared = output.modules["epistemic"], batch.extras["preferred"], self._compared(batch)
-        index = batch.groups.index
-        better = (index[:, None] == index) & (truth[:, None] > truth) & compared[:, None] & compared
-        losses = nn.functional.softplus(scores[None, :] - scores[:, None])
-        return (losses * better[:, :, None]).sum() / (better.sum() * scores.shape[1]).clamp_min(1)
+        scores, compared, groups = output.modules["epistemic"], self._compared(batch), batch.groups
+        truth = batch.extras["preferred"].to(scores.dtype)
+        other, rival = groups.sum(scores, compared) - scores, groups.sum(truth, compared) - truth
+        better = compared & (groups.count(compared) == 2) & (truth > rival)
+        losses = nn.functional.softplus(other - scores) * better[:, None]
+        return losses.sum() / (better.sum() * scores.shape[1]).clamp_min(1)
 
     @staticmethod
     def _compared(batch: Batch) -> Tensor:
