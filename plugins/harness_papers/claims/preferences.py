@@ -1,0 +1,133 @@
+"""Claims of preference and pairwise objectives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.claims import Evidence, claim
+from harness.probe import advantages, objective
+from harness_papers.claims.measuring import all_groups, cosine, logit_ascent, relative_error, softmax
+
+__all__ = [
+    "chosen_does_not_fall", "closeness_keeps_the_signal", "likely_mistakes_cost_more", "reverse_kl_is_reinforcement",
+    "shifts_cancel", "sure_preferences_are_bounded", "win_rate_rises",
+]  # fmt: skip
+
+REWARDS = np.array([1.0, 0.2, 0.0, 0.6])
+
+
+@claim("p3o", "A shift of all rewards of a prompt changes nothing, where plain PPO with a batch baseline is moved.")
+def shifts_cancel() -> Evidence:
+    """Two prompts with two completions each; the first prompt's rewards rise by 10."""
+    logp, rewards = np.random.default_rng(0).normal(0, 0.05, (4, 1)), np.array([1.0, 0.0, 0.5, 0.2])
+    fields = {"logp": logp, "logp_old": 0 * logp, "logp_ref": 0 * logp, "group": [0, 0, 1, 1], "mask": 0 * logp + 1}
+    numbers = {}
+    for text in ("p3o", "ppo-clip"):
+        plain, moved = (
+            objective(text, rewards=rewards + shift, **fields)[1] for shift in (0, np.array([10, 10, 0, 0]))
+        )
+        numbers[f"relative change, {text}"] = relative_error(moved, plain)
+    return Evidence(numbers["relative change, p3o"] < 1e-9 < numbers["relative change, ppo-clip"], numbers)
+
+
+@claim("exo", "The direction is that of reinforcement learning with a KL penalty, which DPO's is not.")
+def reverse_kl_is_reinforcement() -> Evidence:
+    """All four completions in one group, uniform reference, beta 1: mean cosine with the exact gradient."""
+    rng, found = np.random.default_rng(0), {"exo": [], "dpo": []}
+    ref = np.full((4, 1), -np.log(4))
+    for _ in range(10):
+        policy = softmax(rng.standard_normal(4))
+        gain = REWARDS - np.log(4 * policy)
+        true = policy * (gain - policy @ gain)
+        logp = np.log(policy)[:, None]
+        for name, text in (("exo", "exo"), ("dpo", "dpo(beta=1.0, pairs='ordered')")):
+            _, gradient = objective(
+                text, logp=logp, logp_old=logp, logp_ref=ref, rewards=REWARDS, group=[0] * 4, mask=np.ones((4, 1))
+            )
+            found[name].append(cosine(-logit_ascent(gradient, range(4), policy), true))
+    numbers = {name: float(np.mean(values)) for name, values in found.items()}
+    return Evidence(numbers["exo"] > 1 - 1e-9 > numbers["dpo"], numbers)
+
+
+@claim("rpo-sft", "The log-probability of the chosen answer does not fall, where under DPO it can.")
+def chosen_does_not_fall() -> Evidence:
+    """One weight that all answers share, with features 0 (rejected), 1 (chosen) and 3 (another).
+
+    The policy is the reference, chances .3, .3 and .4, so that what raises the chosen over
+    the rejected raises the other more. Slopes of the chosen one's log-probability.
+    """
+    feature, policy = np.array([0.0, 1.0, 3.0]), np.array([0.3, 0.3, 0.4])
+    scores = feature - policy @ feature  # of the three log-probabilities by the weight
+    logp = np.log(policy)[[0, 1]][:, None]
+    fields = {"logp_old": logp, "logp_ref": logp, "rewards": [0.0, 1.0], "group": [0, 0], "mask": np.ones((2, 1))}
+    numbers = {}
+    for text in ("rpo-sft", "rpo-sft(eta=0.2)", "dpo"):
+        _, gradient = objective(text, logp=logp, **fields)
+        numbers[f"slope of the chosen, {text}"] = float(-(gradient[:, 0] @ scores[[0, 1]]) * scores[1])
+    shown = numbers["slope of the chosen, rpo-sft"] >= 0 > numbers["slope of the chosen, dpo"]
+    return Evidence(shown, numbers, "With the published weight of 0.005 the anchor is too weak here.")
+
+
+@claim("dno", "The win rate against the last iterate is above one half in every iteration.")
+def win_rate_rises() -> Evidence:
+    """Four completions, exact expectation over all pairs; five iterations of six steps of rate 20."""
+    drawn = all_groups(4, 2)
+    keys = np.repeat(np.arange(len(drawn)), 2)
+    wins = (np.sign(REWARDS[:, None] - REWARDS) + 1) / 2
+    logits, numbers = np.zeros(4), {}
+    for turn in range(5):
+        old = softmax(logits)
+        start = np.log(old)[drawn.ravel()][:, None]
+        chance = np.repeat(old[drawn].prod(1), 2)
+        for _ in range(6):
+            policy = softmax(logits)
+            _, gradient = objective(
+                "dno", logp=np.log(policy)[drawn.ravel()][:, None], logp_old=start, rewards=REWARDS[drawn.ravel()],
+                group=keys, mask=np.ones_like(start),
+            )  # fmt: skip
+            logits = logits - 20 * len(drawn) * logit_ascent(chance * gradient[:, 0], drawn.ravel(), policy)
+        numbers[f"win rate, iteration {turn + 1}"] = float(softmax(logits) @ wins @ old)
+    return Evidence(min(numbers.values()) > 0.5, numbers)
+
+
+@claim("po-co", "The signal does not shrink as the rewards of solutions come close.")
+def closeness_keeps_the_signal() -> Evidence:
+    """Gradient of four completions whose rewards are a thousand times closer, over the gradient before."""
+    logp = np.random.default_rng(0).normal(-2, 0.3, (4, 1))
+    fields = {"logp": logp, "logp_old": logp, "group": [0] * 4, "mask": 0 * logp + 1}
+    numbers = {}
+    for text in ("po-co", "dr-grpo", "grpo(beta=0)"):
+        wide, close = (np.linalg.norm(objective(text, rewards=scale * REWARDS, **fields)[1]) for scale in (1.0, 1e-3))
+        numbers[text] = float(close / wide)
+    return Evidence(
+        abs(numbers["po-co"] - 1) < 1e-9 and numbers["dr-grpo"] < 0.01, numbers, "A z-score (GRPO) keeps it as well."
+    )
+
+
+@claim("rere", "Beside a right answer, wrong ones that the policy finds likely are punished more.")
+def likely_mistakes_cost_more() -> Evidence:
+    """One right and three wrong completions, the wrong ones ever less likely."""
+    logp = np.array([[-2.0], [-1.0], [-3.0], [-5.0]])
+    numbers = {}
+    for text in ("rere", "grpo(beta=0)"):
+        found = advantages(text, [1.0, 0, 0, 0], [0] * 4, logp_old=logp, logp_sampler=logp, shaped=True)
+        numbers |= {f"{name} mistake, {text}": float(found[k]) for k, name in ((1, "likeliest"), (3, "least likely"))}
+    ours = numbers["likeliest mistake, rere"] < numbers["least likely mistake, rere"]
+    return Evidence(
+        ours and numbers["likeliest mistake, grpo(beta=0)"] == numbers["least likely mistake, grpo(beta=0)"], numbers
+    )
+
+
+@claim("ipo", "Preferences without any doubt do not drive log-ratios apart without end, as DPO's do.")
+def sure_preferences_are_bounded() -> Evidence:
+    """Push on the chosen answer as the gap of log-ratios grows to 5, the optimum for tau 0.1, and 10."""
+    numbers = {}
+    for text in ("ipo", "dpo"):
+        for gap in (0.0, 5.0, 10.0):
+            _, gradient = objective(
+                text, logp=[[gap / 2 - 9], [-gap / 2 - 9]], logp_old=[[-9.0], [-9.0]], logp_ref=[[-9.0], [-9.0]],
+                rewards=[1.0, 0.0], group=[0, 0], mask=np.ones((2, 1)),
+            )  # fmt: skip
+            numbers[f"push at {gap:g}, {text}"] = float(0.0 - gradient[0, 0])
+    shown = abs(numbers["push at 5, ipo"]) < 1e-9 and numbers["push at 10, ipo"] < 0 < numbers["push at 10, dpo"]
+    return Evidence(shown, numbers)
