@@ -17,7 +17,7 @@ def ppo_clip_loss(
 
     With `dual` = c > 1 a loss of a negative advantage is at most -c A (arXiv 1912.09729). Bounds may be tensors, both.
     """
-    clipped = torch.clamp(ratio, 1 - low, 1 + high)  # type: ignore[call-overload]  # it takes two of either kind
+    clipped = torch.clamp(ratio, 1 - low, 1 + high)  # type: ignore[arg-type]  # it takes two of either kind
     loss = torch.maximum(-ratio * advantages, -clipped * advantages)
     if dual is None:
         return loss
