@@ -11,8 +11,8 @@ from typing import Any
 __all__ = ["COMMANDS", "app", "main"]
 
 COMMANDS = (
-    "run", "status", "methods", "explain", "check", "claims", "lab", "new", "leaderboard", "compare", "evaluate", "ui", "models",
-    "warmstart", "doctor", "clean",
+    "run", "status", "methods", "explain", "check", "claims", "lab", "new", "leaderboard", "compare", "power",
+    "evaluate", "ui", "models", "warmstart", "doctor", "clean",
 )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness.leaderboard import statistics
 from harness.leaderboard.matrix import Matrix
 from harness.leaderboard.trials import Trial
@@ -21,7 +23,7 @@ def check(scores: Matrix, rows: Sequence[Row], control: str) -> tuple[list[str],
     """Warnings (the board is not to be trusted as it stands) and notes (what to know when reading it)."""
     warnings = [*placebo_warnings(scores, rows, control), *random_warnings(scores, rows)]
     trials = list(scores.trials.values())
-    notes = [*failure_notes(rows), *missing_notes(rows), *mixed_notes(trials)]
+    notes = [*failure_notes(rows), *missing_notes(rows), *collapse_notes(scores), *mixed_notes(trials)]
     return warnings, notes
 
 
@@ -86,6 +88,20 @@ def missing_notes(rows: Sequence[Row]) -> list[str]:
     """Rows whose trials have not all ended."""
     missing = [f"{row.method} (n = {row.n} of {row.expected})" for row in rows if row.n < row.expected]
     return [f"trials missing: {', '.join(missing)}"] if missing else []
+
+
+def collapse_notes(scores: Matrix) -> list[str]:
+    """Seeds that fell far below their siblings: intervals over few seeds then hold less often than they say."""
+    found = statistics.collapsed(scores.scores)
+    if not found.any():
+        return []
+    fallen = [
+        f"{method} (seed {', '.join(str(scores.seeds[s]) for s in np.flatnonzero(row))})"
+        for method, row in zip(scores.methods, found, strict=True)
+        if row.any()
+    ]
+    said = "where runs collapse, intervals of scores hold less often than they say (docs/statistics.md)"
+    return [f"seeds far below their siblings: {', '.join(fallen)}; {said}"]
 
 
 def mixed_notes(trials: Iterable[Trial]) -> list[str]:

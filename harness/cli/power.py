@@ -1,0 +1,86 @@
+"""`harness power`: how many seeds an effect needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.leaderboard import OUT, PLUGIN_HELP, load_board, runs_of
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.leaderboard.planning import Plan
+
+__all__ = ["power", "register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("power")(power)
+
+
+def power(  # noqa: PLR0917 - each is an option of the command line
+    suite: Annotated[
+        str | None, typer.Argument(help="A suite's name or file, or the directory of its runs; not needed with --std.")
+    ] = None,
+    effect: Annotated[float, typer.Option(help="The difference to find; of shares 0.03 is 3 points.")] = ...,  # type: ignore[assignment]
+    std: Annotated[
+        float | None, typer.Option(min=0, help="Deviation over seeds of the paired difference, instead of the runs'.")
+    ] = None,
+    chance: Annotated[float, typer.Option("--power", help="The chance of finding it.")] = 0.8,
+    comparisons: Annotated[
+        int | None, typer.Option(min=1, help="Methods compared on the board; the suite's own by default.")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="score, auc, a measure (accuracy), a task, or task/measure.")] = "score",
+    baseline: Annotated[str | None, typer.Option(help="The stack to compare with; the suite's own by default.")] = None,
+    plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
+    out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
+) -> None:
+    """How many seeds it takes to find a difference, and what 5, 10 and 20 seeds can find."""
+    from harness.leaderboard.columns import number, scale, title
+    from harness.leaderboard.planning import Spread, plan, spreads
+
+    if suite is None and std is None:
+        raise UsageError("name a suite that has run, or give the deviation over seeds with --std")
+    board = load_board(runs_of(suite, out), metric, baseline, plugin or ()) if suite is not None else None
+    by = scale(board) if board else 100.0 if abs(effect) < 1 else 1.0
+    if by == 100 and abs(effect) >= 1:
+        raise UsageError(f"--effect {effect:g}: scores are shares here, write 0.03 for 3 points")
+    family = comparisons or max(board.comparisons if board else 1, 1)
+    found = [Spread("as given", std)] if std is not None or board is None else spreads(board)  # type: ignore[arg-type]
+    plans = plan(found, effect, power=chance, comparisons=family)
+    what = f"{number(by * abs(effect))}{' points' if by == 100 else ''}"
+    what += f" of {title(board)} from {board.baseline}" if board else ""
+    show(f"Seeds that find a difference of {what} with a chance of {100 * chance:g} %", plans, by, family)
+
+
+def show(headline: str, plans: Sequence[Plan], by: float, family: int) -> None:
+    """Print it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from harness.leaderboard.columns import number
+    from harness.leaderboard.planning import SHOWN
+
+    console = Console(highlight=False)
+    console.print(headline, style="bold")
+    many = family > 1
+    table = Table("spread over seeds", "sd", "alone", pad_edge=False)
+    if many:
+        table.add_column(f"among {family}")
+    for seeds in SHOWN:
+        table.add_column(f"{seeds} seeds")
+    for one in plans:
+        counts = [str(one.alone), str(one.among)] if many else [str(one.alone)]
+        least = [number(by * effect) for effect in one.detectable]
+        table.add_row(one.spread.name, number(by * one.spread.deviation), *counts, *least)
+    console.print(table)
+    among = f" among {family} methods, Holm-adjusted" if many else ""
+    console.print(
+        "sd: of the paired difference. alone: seeds for one planned comparison. N seeds: the least difference that so "
+        f"many find as often{among}. A board claims nothing below 5 seeds.",
+        style="dim",
+    )
