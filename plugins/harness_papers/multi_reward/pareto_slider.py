@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class ParetoSlider:
     """Every prompt draws a weight for each reward and says so to the policy; z-scores are mixed with these weights.
 
-    w ~ uniform on the simplex, one for all completions of a prompt in a step;  A_i = sum_k w_k z_g(r_k)_i, std over
-    n - 1. The prompt is asked by `template`, with the weights in percent.
+    w ~ uniform on the simplex, one for all completions of a prompt in a step;  A_i = sum_k w_k z_g(r_k)_i, z by std
+    over n - 1, + eps. The prompt is asked by `template`, with the weights in percent.
 
     The paper conditions an image model by an embedding; text is the language model's way, and evaluation asks the plain
     prompt. The rewards are the columns with a weight, of which only the sign counts. An empty template tells the policy

@@ -51,11 +51,16 @@ class QuarkMedical:
         if self.mean is None or self.std is None:
             self.mean = everyone.mean(batch.rewards, expand=False)[0].detach()
             self.std = everyone.std(batch.rewards, expand=False)[0].detach()
-        mean, std = self.mean.to(batch.rewards), self.std.to(batch.rewards)
-        scaled = (batch.rewards - mean) / torch.where(std > 0, std + self.eps, 1)
-        scaled = scaled * batch.reward_weights.sign()
+        scaled = self.scaled(batch.rewards) * batch.reward_weights.sign()
         reward = (scaled.nan_to_num() * self._weights(batch, scaled, everyone)).sum(1)
         return in_place(batch, "aligned", reward)
+
+    def scaled(self, rewards: Tensor) -> Tensor:
+        """[N, K] rewards on the scale that they had under the starting policy, once that is measured."""
+        if self.mean is None or self.std is None:
+            return rewards
+        mean, std = self.mean.to(rewards), self.std.to(rewards)
+        return (rewards - mean) / torch.where(std > 0, std + self.eps, 1)
 
     def _weights(self, batch: Batch, scaled: Tensor, everyone: Groups) -> Tensor:
         """[K] of the three factors, 0 for columns without a weight."""

@@ -15,6 +15,8 @@ from harness_papers.reward_columns import in_place
 if TYPE_CHECKING:
     from harness import Batch
 
+SPAN = 1e-6  # in nats: less is rounding
+
 
 def token_information(batch: Batch) -> Tensor:
     """[N] entropy in nats of the frequencies of a completion's tokens; 0 for an empty one."""
@@ -68,7 +70,8 @@ class InfoConsistency:
         information, prompts = token_information(batch), Groups(batch.prompt)
         least = prompts.min(information)
         span = prompts.max(information) - least
-        rich = torch.where(span > 0, (information - least) / torch.where(span > 0, span, 1), 0)
+        apart_enough = span > SPAN
+        rich = torch.where(apart_enough, (information - least) / torch.where(apart_enough, span, 1), 0)
         apart = self.gaps(batch, information)
         if self.gap == "mean":
             apart = prompts.mean(apart)
