@@ -144,7 +144,9 @@ def main() -> int:
     above = [row for row in measured if row.ratio > options.limit]
     unknown = sorted({row.method for row in above} - set(SLOWER))
     within = len(measured) - len(above)
-    print(f"{within} of {len(measured)} within {options.limit}x; above it without a reason: {', '.join(unknown) or '-'}")
+    print(
+        f"{within} of {len(measured)} within {options.limit}x; above it without a reason: {', '.join(unknown) or '-'}"
+    )
     return 1 if unknown else 0
 
 

@@ -24,9 +24,11 @@ def reverse_scan(x: Tensor, factor: Tensor) -> Tensor:
 
 def discounted_returns(rewards: Tensor, mask: Tensor, gamma: float = 1.0) -> Tensor:
     """[N, T] sum of gamma^k times the rewards from token t on; masked tokens are skipped and get 0."""
-    on = mask > 0
-    factor = torch.where(on, torch.full_like(rewards, gamma), torch.ones_like(rewards))
-    return masked(reverse_scan(masked(rewards, mask), factor), mask)
+    counted = masked(rewards, mask)
+    if gamma == 1:
+        return masked(counted.flip(-1).cumsum(-1).flip(-1), mask)
+    factor = torch.where(mask > 0, torch.full_like(rewards, gamma), torch.ones_like(rewards))
+    return masked(reverse_scan(counted, factor), mask)
 
 
 def gae(

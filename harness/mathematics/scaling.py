@@ -19,15 +19,16 @@ def whiten(
     correction: 0 for the variance over n instead of n - 1. floor: sqrt(max(var, eps)) instead.
     count_eps: added to the number of tokens that both means are taken over (1e-8 in verl; equal values give no 0 then).
     """
-    flat, counts = x.expand_as(mask).reshape(-1), mask.reshape(-1) > 0
+    flat = x.expand_as(mask).reshape(-1)
+    counts = (mask.reshape(-1) > 0) & ~flat.isnan()
+    number = counts.sum().to(x.dtype)
     every = Groups(torch.zeros(flat.shape[0], dtype=torch.long, device=x.device))
-    std = every.std(flat, counts, correction=correction)
     center = every.center(flat, counts)
+    variance = masked(center, counts).square().sum() / (number - correction).clamp_min(1)
     if count_eps:
-        number = counts.sum().to(x.dtype)
         share = number / (number + count_eps)
-        center, std = center + every.mean(flat, counts) * (1 - share), std * share.sqrt()
-    variance = std.square().clamp_min(eps) if floor else std.square() + eps
+        center, variance = center + every.mean(flat, counts) * (1 - share), variance * share
+    variance = variance.clamp_min(eps) if floor else variance + eps
     return masked((center * variance.rsqrt()).reshape(mask.shape), mask)
 
 

@@ -50,8 +50,8 @@ class BNPO:
         rewards = batch.rewards if self.columns else batch.reward[:, None]
         weights = batch.reward_weights if self.columns else torch.ones_like(batch.reward_weights[:1])
         share = (rewards - self.low) / (self.high - self.low)
-        rate = batch.groups.mean(share, expand=False).clamp(0, 1)
-        apart = batch.groups.center(share)
+        mean = batch.groups.mean(share, expand=False)
+        rate, apart = mean.clamp(0, 1), (share - mean.index_select(0, batch.groups.index)).nan_to_num()
         if self.single == "raw":
             alone = (batch.groups.count() == 1)[:, None] & ~share.isnan()
             apart = torch.where(alone, share, apart)

@@ -67,10 +67,9 @@ class GiGPO:
         """[N, T] the advantage of every token's step over those from the same state."""
         if not batch.tokens:
             return batch.mask
-        rows, tokens = batch.mask.shape
-        power = torch.full((tokens,), ODD, device=batch.device).cumprod(0)
+        power = torch.full((batch.tokens,), ODD, device=batch.device).cumprod(0)
         said = torch.where(batch.mask > 0, (batch.completion_ids + 1) * power, 0)
-        place = torch.arange(tokens, device=batch.device) // self.step
+        place = torch.arange(batch.tokens, device=batch.device) // self.step
         state = (said.cumsum(1) - said)[:, :: self.step]
         steps, runs = torch.arange(state.shape[1], device=batch.device), (batch.mask > 0)[:, :: self.step]
         last = runs.sum(1, keepdim=True) - 1

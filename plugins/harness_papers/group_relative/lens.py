@@ -33,7 +33,8 @@ class LENS:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """By what kind of group it is."""
         groups, shaped = batch.groups, self._shaped(batch)
-        right, wrong = groups.all(batch.correct), ~groups.any(batch.correct)
+        number = groups.count(batch.correct)
+        right, wrong = number == groups.count(), number == 0
         found = torch.where(wrong, self.alpha * groups.center(shaped), groups.standardize(shaped, eps=self.eps))
         return torch.where(right, torch.zeros_like(found), found)
 

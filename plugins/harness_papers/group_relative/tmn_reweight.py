@@ -37,14 +37,15 @@ class TMNReweight:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Centred, scaled by task, reweighted."""
         groups, reward, tasks = batch.groups, batch.reward, self._tasks(batch)
-        apart, several = groups.center(reward), groups.count(expand=False) > 1
-        spread = tasks.mean(groups.std(reward, expand=False).square(), several).sqrt()[groups.index]
+        size, means = groups.count(expand=False), groups.mean(reward, expand=False)
+        apart = reward - means.index_select(0, groups.index)
+        variance = groups.sum(apart.square(), expand=False) / (size - 1).clamp_min(1)
+        spread = tasks.mean(variance, size > 1).sqrt().index_select(0, groups.index)
         scaled = torch.where(
             spread > 0, apart / torch.where(spread > 0, spread + self.eps, 1.0), torch.zeros_like(apart)
         )
-        means = groups.mean(reward, expand=False)
-        level = (self.mix * means + (1 - self.mix) * tasks.mean(means))[groups.index]
-        rate = groups.mean((reward > level).to(reward.dtype))
+        level = (self.mix * means + (1 - self.mix) * tasks.mean(means)).index_select(0, groups.index)
+        rate = groups.count(reward > level) / groups.count()
         return scaled * (self.strength * torch.where(apart > 0, 0.5 - rate, rate - 0.5)).exp()
 
     @hookimpl

@@ -32,7 +32,9 @@ class DVAO:
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Centre the weighted sum, divide by the weighted sum of the deviations."""
         groups = batch.groups
-        spread = groups.std(batch.rewards, correction=0, expand=False) @ batch.reward_weights.abs()
-        spread = spread.index_select(0, groups.index)
-        centred = groups.center(batch.rewards) @ batch.reward_weights
+        apart = groups.center(batch.rewards)
+        number = groups.count(~batch.rewards.isnan(), expand=False).clamp_min(1)
+        std = (groups.sum(apart.square(), expand=False) / number).sqrt()
+        spread = (std @ batch.reward_weights.abs()).index_select(0, groups.index)
+        centred = apart @ batch.reward_weights
         return torch.where(spread > 0, centred / (spread + self.eps), torch.zeros_like(centred))

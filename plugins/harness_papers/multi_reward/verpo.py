@@ -57,12 +57,12 @@ class VeRPO:
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """Outcome and tests, each less its group's mean."""
-        return batch.groups.center(verdict(batch)) + self.beta * batch.groups.center(self.dense(batch))
+        return batch.groups.center(verdict(batch) + self.beta * self.dense(batch))
 
     def dense(self, batch: Batch) -> Tensor:
         """[N] the weighted sum of what is passed."""
         passed = self._passed(batch)
-        known = batch.groups.any(~passed.isnan(), expand=False)
+        known = batch.groups.count(~passed.isnan(), expand=False) > 0
         rate = batch.groups.mean(passed, expand=False)
         apart = (rate[:, :, None] - rate[:, None, :]) / self.sigma
         crowd = ((-apart.square() / 2).exp() * known[:, None, :]).sum(2)
