@@ -36,6 +36,8 @@ class UnusablePlugin(PluginError):  # noqa: N818 - what it is, not only that it 
     exit_code = 2
 
 
+_LISTED = 24  # more names than these are no help in a line
+
 _CULPRIT = "plugin "  # how the notes begin that say whose an exception is
 
 
@@ -58,10 +60,10 @@ def told(error: BaseException) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """' Did you mean X?' for the closest known name, else the sorted list of known names."""
+    """' Did you mean X?' for the closest known name, else the sorted list of known names where it is short."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=5, cutoff=0.6)
     close.sort(key=lambda known: sorted(known) != sorted(name))  # swapped letters first, else the closest
     if close:
         return f" Did you mean {close[0]!r}?"
-    return f" Known: {', '.join(names)}." if names else ""
+    return f" Known: {', '.join(names)}." if 0 < len(names) <= _LISTED else ""

@@ -33,3 +33,7 @@ def test_an_exception_is_told_in_one_line_with_whose_it_is() -> None:
 
 def test_a_plugin_that_cannot_be_used_is_a_matter_of_usage() -> None:
     assert UnusablePlugin.exit_code == UsageError.exit_code == 2
+
+
+def test_far_names_among_very_many_are_not_listed() -> None:
+    assert nearest("best-of-group", [f"method-{number}" for number in range(100)]) == ""

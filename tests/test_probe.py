@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import numpy as np
 import pytest
 import torch
@@ -258,3 +261,10 @@ def test_totals_and_advantages_after_shaping():
     assert per_token.sum(-1) == pytest.approx(total)
     assert probe.advantages(Sample, [1.0, 0.0], shaped=True, **fields) == pytest.approx(total - total.mean())
     assert probe.advantages(Sample, [1.0, 0.0], **fields) == pytest.approx([0.5, -0.5])
+
+
+def test_a_class_that_was_typed_at_a_prompt_has_no_file(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prompt", types.ModuleType("prompt"))
+    members = {"estimate_advantages": hookimpl(lambda self, batch: 2 * batch.reward), "__module__": "prompt"}
+    typed = method(type("Typed", (), {"__doc__": "Twice the reward.", **members}))
+    assert probe.advantages(typed, [1.0, 0.0], [0, 0]).tolist() == [2.0, 0.0]

@@ -93,7 +93,7 @@ class Entry:
                 found = getattr(found, part)
         except PluginError as error:
             raise UnusablePlugin(f"{whose}: {error}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script without a guard ends the process on import
             raise UnusablePlugin(f"{whose} cannot be imported from {place}: {type(error).__name__}: {error}") from error
         if not isinstance(found, type):
             hint = f"; name its class {type(found).__name__}" if hasattr(type(found), "info") else ""

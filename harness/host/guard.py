@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Generator
 from typing import Any
 
+from torch import Tensor
+
 from harness.host.contracts import NONE_ALLOWED
 from harness.host.hidden import FIRST
 from harness.host.lint import implementations
@@ -55,7 +57,11 @@ def _wrapper(place: Place, function: Callable[..., Generator[None, Any, Any]]) -
         except Exception as error:  # noqa: BLE001 - the wrapper decides
             value = _throw(place, running, error)
         else:
+            given = [item for item in (below if isinstance(below, list) else [below]) if isinstance(item, Tensor)]
+            before = [item._version for item in given]  # noqa: SLF001 - how often it was written to
             value = _finish(place, running, below)
+            if before != [item._version for item in given]:  # noqa: SLF001
+                raise place.fault("the wrapper changes in place what `yield` gave; return a new tensor")
         if value is None and first and place.hook not in NONE_ALLOWED:
             raise place.fault("the wrapper returned None; return what replaces the value that `yield` gave")
         return place.check(value) if first else place.check_list(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from typing import Any
 
@@ -14,6 +15,7 @@ __all__ = ["ARGUMENTS", "check_class", "implementations"]
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     hook: tuple(inspect.signature(getattr(HookSpecs, hook)).parameters)[1:] for hook in HOOKS
 }
+_NEAR = 0.85  # how like a hook's name that of a helper must be to be taken for it; `kept` is not `keep`
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -37,6 +39,7 @@ def check_class(cls: type) -> None:
             )
         for name, value in vars(owner).items():
             _check_attribute(cls, name, value)
+    _check_made(cls)
 
 
 def _check_attribute(cls: type, name: str, value: Any) -> None:
@@ -54,6 +57,7 @@ def _check_attribute(cls: type, name: str, value: Any) -> None:
                 f"{where} is named like a hook but not decorated, so it would never be called; "
                 "add @hookimpl, or rename it"
             )
+        _check_misspelt(cls, where, name, value)
         return
     if name not in HOOKS:
         raise PluginError(f"{where} is decorated with @hookimpl, but there is no hook {name!r}.{nearest(name, HOOKS)}")
@@ -62,6 +66,32 @@ def _check_attribute(cls: type, name: str, value: Any) -> None:
     _check_options(where, options)
     _check_signature(where, name, value)
     _check_kind(where, value, wrapper=options["wrapper"])
+
+
+def _check_misspelt(cls: type, where: str, name: str, value: Any) -> None:
+    """A public function that takes what a hook takes under almost its name, in a class without that hook."""
+    near = difflib.get_close_matches(name, HOOKS, n=1, cutoff=_NEAR)
+    if not near or name.startswith("_") or not inspect.isfunction(value) or hasattr(cls, near[0]):
+        return
+    taken = [*inspect.signature(value).parameters][1:]
+    if taken and set(taken) <= set(ARGUMENTS[near[0]]):
+        raise PluginError(
+            f"{where} is not decorated, so it would never be called; if it is the hook {near[0]!r}, spell it so and "
+            "add @hookimpl, else rename it"
+        )
+
+
+def _check_made(cls: type) -> None:
+    """`@method` makes how instances are set up: what the class has of its own would be skipped or replaced."""
+    own = vars(cls)
+    if "__dataclass_fields__" in own:
+        return
+    for name in ("__init__", "__setattr__"):
+        if name in own:
+            raise PluginError(
+                f"{cls.__name__} defines {name}, which @method makes; a hyper-parameter is a field, state is set in "
+                "the hook start, and __post_init__ may check fields"
+            )
 
 
 def _check_options(where: str, options: dict[str, Any]) -> None:

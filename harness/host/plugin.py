@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, dataclass_transform, overload
 
 from harness.errors import UnusablePlugin
+from harness.hookspecs import HOOKS
 from harness.host.api import CONSTANT, mismatch
 from harness.host.claims import NOTHING, Claims, Neutral
 from harness.host.info import MethodInfo, Needs, Scope, check_info, slug_of
@@ -148,6 +149,11 @@ def _frozen_fields(cls: Any) -> Any:
         if name in names and name in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__}.{name} is a hyper-parameter and read-only; keep state under another name"
+            )
+        if name in HOOKS:
+            raise AttributeError(
+                f"{type(self).__name__}.{name} is set on the instance, where no hook is looked for; define it in the "
+                "class with @hookimpl, or keep state under another name"
             )
         object.__setattr__(self, name, value)
 

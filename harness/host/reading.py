@@ -165,9 +165,14 @@ def _hooks(node: ast.ClassDef) -> dict[str, str]:
         if isinstance(item, ast.FunctionDef):
             for decorator in item.decorator_list:
                 if _name(decorator) == "hookimpl":
-                    wraps = isinstance(decorator, ast.Call) and any(key.arg == "wrapper" for key in decorator.keywords)
-                    kinds[item.name] = "wrapper" if wraps else "plain"
+                    kinds[item.name] = "wrapper" if _wraps(decorator) else "plain"
     return {hook: kinds[hook] for hook in HOOKS if hook in kinds}
+
+
+def _wraps(decorator: ast.expr) -> bool:
+    """Whether it says wrapper=True, or something that is no literal."""
+    said = next((key.value for key in getattr(decorator, "keywords", ()) if key.arg == "wrapper"), None)
+    return said is not None and getattr(said, "value", True) is not False
 
 
 def _name(node: ast.expr) -> str:

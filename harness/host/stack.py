@@ -210,8 +210,15 @@ def _record(seat: Seat) -> dict[str, Any]:
 
 
 def _digest(cls: type) -> str:
-    files = {inspect.getsourcefile(owner) for owner in cls.__mro__[:-1]}
+    """That of the source files; a class made at a prompt has none, and is known by its name alone."""
     found = hashlib.sha256()
-    for content in sorted(Path(file).read_bytes() for file in files if file):
+    for content in sorted({_source(owner) for owner in cls.__mro__[:-1]}):
         found.update(hashlib.sha256(content).digest())
     return found.hexdigest()
+
+
+def _source(cls: type) -> bytes:
+    try:
+        return Path(inspect.getsourcefile(cls) or "").read_bytes()
+    except (TypeError, OSError):
+        return cls.__qualname__.encode()

@@ -206,3 +206,49 @@ def test_async_and_static_implementations_are_refused():
         method(type("Bad", (), {"keep": hookimpl(later)}))
     with refused(r"Bad\.keep must be an ordinary method"):
         method(type("Bad", (), {"keep": staticmethod(hookimpl(lambda batch: batch.kept))}))
+
+
+def test_an_undecorated_and_misspelt_hook_is_refused():
+    with refused(r"Bad\.estimate_advantage is not decorated.*if it is the hook 'estimate_advantages'"):
+
+        @method
+        class Bad:
+            def estimate_advantage(self, batch):
+                return batch.reward
+
+
+def test_helpers_with_names_like_hooks_are_fine():
+    @method
+    class Fine:
+        @hookimpl
+        def policy_loss(self, batch, output):
+            return self.policy_losses(batch, output)
+
+        def policy_losses(self, batch, output):
+            return -output.ratio * batch.advantages
+
+        def estimate_advantage(self, rewards, baseline):
+            return rewards - baseline
+
+        def _aggregates(self, batch):
+            return batch.mask
+
+        def kept(self, batch):
+            return batch.kept
+
+    assert Fine.info.hooks == {"policy_loss": "plain"}
+
+
+@pytest.mark.parametrize("name", ["__init__", "__setattr__"])
+def test_what_the_decorator_makes_is_not_defined(name):
+    with refused(rf"Bad defines {name}, which @method makes; a hyper-parameter is a field"):
+        method(type("Bad", (), {name: lambda *_: None, "keep": hookimpl(lambda self, batch: batch.kept)}))
+
+
+def test_a_hook_that_is_set_on_the_instance_is_refused():
+    def start(self):
+        self.keep = lambda batch: batch.kept
+
+    plugin = method(type("Late", (), {"start": hookimpl(start)}))()
+    with pytest.raises(AttributeError, match=r"Late\.keep is set on the instance, where no hook is looked for"):
+        plugin.start()

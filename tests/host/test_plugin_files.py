@@ -103,3 +103,17 @@ def test_files_are_read_where_third_party_plugins_are_left_out(tmp_path, monkeyp
     file = tmp_path / "my_ideas.py"
     file.write_text(ALONE)
     assert build_stack("parent", discover([file])).canonical == "parent"
+
+
+def test_a_file_that_ends_the_process_is_an_error(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(ALONE + "\n\nraise SystemExit(3)\n")
+    with pytest.raises(PluginError, match=r"method 'parent' of script cannot be imported from .*: SystemExit: 3"):
+        build_stack("parent", discover([file]))
+
+
+def test_wrapper_false_is_plain(tmp_path):
+    file = tmp_path / "spelt_out.py"
+    file.write_text(ALONE.replace("@hookimpl\n", "@hookimpl(wrapper=False)\n"))
+    entry = discover([file])["parent"]
+    assert dict(entry.hooks) == {"estimate_advantages": "plain", "policy_loss": "wrapper"} == entry.load().info.hooks

@@ -72,6 +72,22 @@ def test_a_wrapper_that_returns_none_is_an_error():
     assert caller(wrapper(next_round=forgets)).next_round(batch=make_batch(), round=0) is None
 
 
+def test_a_wrapper_that_writes_into_what_it_got_is_an_error():
+    def doubles(self):
+        return (yield).mul_(2)
+
+    def flips(self):
+        values = yield
+        return [value.logical_not_() for value in values]
+
+    said = r"the wrapper changes in place what `yield` gave; return a new tensor"
+    with wrapper_breaks("estimate_advantages", said):
+        caller(wrapper(estimate_advantages=doubles)).estimate_advantages(batch=make_batch())
+    kept = plugin(keep=lambda self, batch: batch.correct)
+    with wrapper_breaks("keep", said):
+        caller(kept, wrapper(keep=flips)).keep(batch=make_batch())
+
+
 def test_a_wrapper_yields_once():
     def never(self):
         if False:
