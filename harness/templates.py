@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import keyword
 import re
+import sys
 from pathlib import Path
 
 from harness.errors import UsageError, nearest
@@ -53,8 +55,6 @@ def _check_name(name: str, kind: str) -> None:
     module = name.replace("-", "_")
     if not _SLUG.fullmatch(name) or keyword.iskeyword(module):
         raise UsageError(f"{name!r} is no name for a {kind}; use lower-case words joined by hyphens, as in my-{kind}")
-    if module in {"harness", "harness_papers", "torch", "numpy", "tests"}:
-        raise UsageError(f"a module named {module!r} would hide another; choose another name")
     if kind == "task":
         from harness.tasks.load import task_names
 
@@ -65,3 +65,11 @@ def _check_name(name: str, kind: str) -> None:
         taken = name in {entry.slug for entry in discover().values()}
     if taken:
         raise UsageError(f"a {'task' if kind == 'task' else 'method'} named {name!r} is installed; choose another name")
+    if module == "tests" or module in sys.stdlib_module_names or _installed(module):
+        raise UsageError(f"a module named {module!r} would hide another; choose another name")
+
+
+def _installed(module: str) -> bool:
+    """Whether the name imports something already; a mere folder does not count."""
+    found = importlib.util.find_spec(module)
+    return found is not None and found.origin is not None

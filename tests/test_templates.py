@@ -65,6 +65,7 @@ def test_the_test_of_a_project_is_three_lines(tmp_path: Path) -> None:
         ("2fast", "method", "lower-case words joined by hyphens"),
         ("class", "method", "lower-case words joined by hyphens"),
         ("torch", "method", "would hide another"),
+        ("statistics", "reward", "would hide another"),
         ("grpo", "wrapper", "is installed; choose another name"),
         ("math", "task", "a task named 'math' is installed"),
         ("fine", "metod", "Did you mean 'method'?"),
