@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -63,7 +65,7 @@ def constant_has_no_length_bias() -> Evidence:
 def totals_point_the_same_way() -> Evidence:
     """Random advantages on the two completions."""
     rng = np.random.default_rng(0)
-    fields = {
+    fields: dict[str, Any] = {
         "logp": MASK * 0,
         "logp_old": MASK * 0,
         "mask": MASK,
@@ -79,8 +81,14 @@ def totals_point_the_same_way() -> Evidence:
 @claim("luspo", "The preference of GSPO for short answers is gone: at ratio 1 a token weighs the same in every length.")
 def length_cancels_in_luspo() -> Evidence:
     """Push on a token of 100 over one of 10 tokens, both with advantage 1."""
-    fields = {"logp": MASK * 0, "logp_old": MASK * 0, "mask": MASK, "advantages": [1.0, 1.0], "max_tokens": 100}
-    numbers = {}
+    fields: dict[str, Any] = {
+        "logp": MASK * 0,
+        "logp_old": MASK * 0,
+        "mask": MASK,
+        "advantages": [1.0, 1.0],
+        "max_tokens": 100,
+    }
+    numbers: dict[str, float] = {}
     for text in ("luspo", "gspo"):
         _, gradient = objective(text, **fields)
         numbers[text] = float(gradient[1, 0] / gradient[0, 0])
@@ -98,7 +106,7 @@ def delta_l_is_quiet() -> Evidence:
     """
     rng = np.random.default_rng(0)
     lengths = np.exp(rng.uniform(np.log(5), np.log(200), (16, 32))).astype(int)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("delta-l", "token-mean", "seq-mean-token-mean", "seq-mean-token-sum-norm"):
         noise = []
         for batch in lengths:

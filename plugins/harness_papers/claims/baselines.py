@@ -118,7 +118,7 @@ def shrunk_means_are_nearer() -> Evidence:
 def critic_teaches_single_samples() -> Evidence:
     """Three completions enumerated; the critic knows the pass rate, or nothing yet."""
     rate = float(CHANCES @ REWARDS)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, logit in (("exact critic", np.log(rate / (1 - rate))), ("untrained critic", 0.0)):
         mean, variance = expected_ascent("sppo-seq", CHANCES, REWARDS, 1, prompt_value=[logit] * 3)
         numbers |= {f"error, {name}": relative_error(mean, expected_reward()), f"variance, {name}": variance}
@@ -136,7 +136,8 @@ def medians_keep_signs() -> Evidence:
     MC-GRPO draws one completion more than it trains on: compared with GRPO on as many trained, and as many drawn.
     """
     rng = np.random.default_rng(0)
-    rates, numbers = rng.uniform(0.1, 0.9, 2000), {}
+    rates = rng.uniform(0.1, 0.9, 2000)
+    numbers: dict[str, float] = {}
     for size in (2, 4):
         reward = (rng.random((2000, size + 1)) < rates[:, None]) + rng.random((2000, size + 1))
         truth = np.sign(reward - rates[:, None] - 0.5)
@@ -178,7 +179,7 @@ def unanimous_groups_teach() -> Evidence:
     """Three prompts: all right, all wrong, mixed; every group gives one answer only."""
     rewards, keys = [1.0] * 4 + [0.0] * 4 + [1.0, 1.0, 0.0, 0.0], np.repeat([0, 1, 2], 4)
     zeros = np.zeros((12, 1))
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("copo-consistency", "grpo(beta=0)"):
         _, gradient = objective(
             text, logp=zeros, logp_old=zeros, rewards=rewards, group=keys, mask=zeros + 1, answers=keys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def loo_1_is_quiet() -> Evidence:
 )
 def old_samples_are_corrected() -> Evidence:
     """All groups of four of the old policy, k = 3, at logits some distance away; against PKPO without weights."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     drawn = all_groups(3, 4)
     for distance in (0.1, 0.3):
         new = softmax(np.log(CHANCES) + distance * np.array([1.0, -1.0, 0.5]))
@@ -136,7 +137,7 @@ def _binomial(n: int, k: int) -> float:
 def exploring_failures_gain() -> Evidence:
     """One right answer, one wrong answer of its own and six copies of another wrong one."""
     rewards, answers = [1.0] + [0.0] * 7, [0, 1] + [2] * 6
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("polychromic", "polychromic(size=4)", "grpo(beta=0)"):
         found = advantages(text, rewards, [0] * 8, answers=answers)
         numbers |= {f"wrong of its own, {text}": float(found[1]), f"wrong copy, {text}": float(found[2])}
@@ -149,7 +150,7 @@ def gains_follow_coverage() -> Evidence:
     """Three right answers of unequal chance and a wrong one, all groups of four; distinct right ones count."""
     chances, rewards = np.array([0.4, 0.2, 0.1, 0.3]), np.array([1.0, 1.0, 1.0, 0.0])
     true = of_value(chances, 4, lambda drawn: [len({arm for arm in group if arm < 3}) for group in drawn])
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("subpo", "subpo(order='rollout')", "dr-grpo"):
         mean = expected_ascent(text, chances, rewards, 4, answers=[0, 1, 2, 3])[0]
         numbers[text] = cosine(mean, true)
@@ -166,14 +167,14 @@ def attempts_are_calibrated() -> Evidence:
     drawn = all_groups(3, 6)
     key, place = np.repeat(np.arange(len(drawn)), 6), drawn.ravel()
     again = place > 0
-    fields = {
+    fields: dict[str, Any] = {
         "group": np.concatenate([key, key[again]]),
         "rewards": np.concatenate([place == 0, place[again] == 1]).astype(float),
         "round": np.concatenate([np.zeros_like(key), np.ones(again.sum(), int)]),
     }
     fields["correct"] = fields["rewards"] > 0.5
     true = {"first": first * (1 - first) * (1 - second), "second": (1 - first) * second * (1 - second)}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, text in (("calibrated", "cal-grpo(attempts=2)"), ("plain", "cal-grpo(attempts=2, calibrated=False)")):
         found = advantages(text, fields["rewards"], fields["group"], round=fields["round"], correct=fields["correct"])
         score = fields["rewards"] - np.where(fields["round"] == 0, first, second)

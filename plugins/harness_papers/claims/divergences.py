@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -29,7 +31,7 @@ def estimators_have_these_gradients() -> Evidence:
     logp, ref = np.log(POLICY)[:, None], np.log(REFERENCE)[:, None]
     reverse = reverse_kl(POLICY, REFERENCE)
     forward = POLICY - REFERENCE
-    numbers = {}
+    numbers: dict[str, float] = {}
     for kind in ("k1", "k2", "k3"):
         _, gradient = regularizer(
             f"kl(beta=1.0, kind='{kind}')", logp=logp, logp_ref=ref, logp_old=logp, mask=np.ones((3, 1))
@@ -72,9 +74,15 @@ def penalty_in_the_reward_regularises() -> Evidence:
 def weights_make_the_penalty_right() -> Evidence:
     """Three arms drawn from the old policy, penalty towards it; advantages 0, expectation over the arms."""
     logp, old = np.log(POLICY)[:, None], np.log(REFERENCE)[:, None]
-    fields = {"logp": logp, "logp_old": old, "mask": np.ones((3, 1)), "advantages": [0.0] * 3, "group": [0, 1, 2]}
+    fields: dict[str, Any] = {
+        "logp": logp,
+        "logp_old": old,
+        "mask": np.ones((3, 1)),
+        "advantages": [0.0] * 3,
+        "group": [0, 1, 2],
+    }
     true = reverse_kl(POLICY, REFERENCE)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for form in ("differentiable", "reinforce"):
         text = f"rpg(kl='urkl', beta=1.0, form='{form}', clip_low=1.0, clip_high=1e6)"
         pull = REFERENCE * token_loss(text, **fields)[1][:, 0]
@@ -92,8 +100,13 @@ def few_tokens_are_masked() -> Evidence:
     """Log-ratios of 4000 tokens, Student's t with 3 degrees of freedom times 0.12, random advantages."""
     rng = np.random.default_rng(0)
     moved = 0.12 * rng.standard_t(3, (40, 100))
-    fields = {"logp": moved, "logp_old": 0 * moved, "mask": 0 * moved + 1, "advantages": rng.choice([-1.0, 1.0], 40)}
-    numbers = {}
+    fields: dict[str, Any] = {
+        "logp": moved,
+        "logp_old": 0 * moved,
+        "mask": 0 * moved + 1,
+        "advantages": rng.choice([-1.0, 1.0], 40),
+    }
+    numbers: dict[str, float] = {}
     for text in ("m2po", "m2po(form='clip')", "grpo(beta=0)"):
         _, gradient = token_loss(text, group=np.arange(40), **fields)
         numbers[f"share without gradient, {text}"] = float((gradient == 0).mean())
@@ -110,7 +123,7 @@ def few_tokens_are_masked() -> Evidence:
 )
 def rare_tokens_are_not_over_penalised() -> Evidence:
     """A rise with advantage 1, a fall with -1; PPO clips both."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("dppo-divergence", "dppo-divergence(divergence='kl', low=0.05, high=0.05)", "grpo(beta=0)"):
         for name, old, new, sign in (("rise .01 to .05", 0.01, 0.05, 1.0), ("fall .95 to .6", 0.95, 0.6, -1.0)):
             start = np.log(old)
@@ -124,7 +137,7 @@ def rare_tokens_are_not_over_penalised() -> Evidence:
 @claim("bandpo", "Fewer rises of unlikely tokens are clipped than under a fixed range.")
 def bands_let_rare_tokens_rise() -> Evidence:
     """Advantage 1, log-ratios from 0 to 2 (to probability 1 at most): share without gradient by the old probability."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for chance in (0.01, 0.1, 0.5):
         moved = np.linspace(0.0, min(2.0, -np.log(chance) - 1e-3), 100)
         for text in ("bandpo", "grpo(beta=0)"):

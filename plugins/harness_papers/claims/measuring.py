@@ -53,7 +53,7 @@ def expected_ascent(
     chances, rewards = np.asarray(chances), np.asarray(rewards, dtype=float)
     drawn = all_groups(len(chances), size)
     keys = np.repeat(np.arange(len(drawn)), size)
-    fields = {name: np.asarray(values)[drawn.ravel()] for name, values in by_arm.items()}
+    fields: dict[str, Any] = {name: np.asarray(values)[drawn.ravel()] for name, values in by_arm.items()}
     if one_by_one:
         found = np.stack([advantages(method, rewards[group], keys[:size]) for group in drawn])
     else:
@@ -82,7 +82,11 @@ def slopes(method: str, log_ratio: Any, advantage: float, old: float = -3.0, **f
     """[M] how hard a token is pushed up, at log-ratios [M]: minus the gradient of its loss. A row and group a token."""
     moved = np.atleast_1d(np.asarray(log_ratio, dtype=float))[:, None]
     start = np.zeros_like(moved) + np.asarray(old, dtype=float).reshape(-1, 1)
-    given = {"group": np.arange(len(moved)), "advantages": [advantage] * len(moved), "mask": np.ones_like(moved)}
+    given: dict[str, Any] = {
+        "group": np.arange(len(moved)),
+        "advantages": [advantage] * len(moved),
+        "mask": np.ones_like(moved),
+    }
     _, gradient = token_loss(method, logp=start + moved, logp_old=start, **{**given, **fields})
     return 0.0 - gradient[:, 0]
 
@@ -98,7 +102,12 @@ def repeated(method: str, logits: Any, arms: Any, steps: int, rate: float, **fie
     old = np.log(softmax(logits))
     start = old[np.asarray(arms)][:, None]
     path = [np.asarray(logits, dtype=float)]
-    given = {"mask": np.ones_like(start), "logp_old": start, "group": np.zeros(len(start), dtype=int), **fields}
+    given: dict[str, Any] = {
+        "mask": np.ones_like(start),
+        "logp_old": start,
+        "group": np.zeros(len(start), dtype=int),
+        **fields,
+    }
     for _ in range(steps):
         chances = softmax(path[-1])
         _, gradient = objective(method, logp=np.log(chances)[np.asarray(arms)][:, None], **given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -9,7 +11,8 @@ from harness.probe import advantages, objective
 from harness_papers.claims.measuring import all_groups, cosine, logit_ascent, relative_error, softmax
 
 __all__ = [
-    "chosen_does_not_fall", "closeness_keeps_the_signal", "likely_mistakes_cost_more", "reverse_kl_is_reinforcement",
+    "chosen_does_not_fall", "closeness_keeps_the_signal", "gaps_explain_preferences", "labels_are_enough",
+    "length_is_no_score", "likely_mistakes_cost_more", "regret_is_enough", "reverse_kl_is_reinforcement",
     "shifts_cancel", "sure_preferences_are_bounded", "win_rate_rises",
 ]  # fmt: skip
 
@@ -20,8 +23,14 @@ REWARDS = np.array([1.0, 0.2, 0.0, 0.6])
 def shifts_cancel() -> Evidence:
     """Two prompts with two completions each; the first prompt's rewards rise by 10."""
     logp, rewards = np.random.default_rng(0).normal(0, 0.05, (4, 1)), np.array([1.0, 0.0, 0.5, 0.2])
-    fields = {"logp": logp, "logp_old": 0 * logp, "logp_ref": 0 * logp, "group": [0, 0, 1, 1], "mask": 0 * logp + 1}
-    numbers = {}
+    fields: dict[str, Any] = {
+        "logp": logp,
+        "logp_old": 0 * logp,
+        "logp_ref": 0 * logp,
+        "group": [0, 0, 1, 1],
+        "mask": 0 * logp + 1,
+    }
+    numbers: dict[str, float] = {}
     for text in ("p3o", "ppo-clip"):
         plain, moved = (
             objective(text, rewards=rewards + shift, **fields)[1] for shift in (0, np.array([10, 10, 0, 0]))
@@ -33,7 +42,8 @@ def shifts_cancel() -> Evidence:
 @claim("exo", "The direction is that of reinforcement learning with a KL penalty, which DPO's is not.")
 def reverse_kl_is_reinforcement() -> Evidence:
     """All four completions in one group, uniform reference, beta 1: mean cosine with the exact gradient."""
-    rng, found = np.random.default_rng(0), {"exo": [], "dpo": []}
+    rng = np.random.default_rng(0)
+    found: dict[str, list[float]] = {"exo": [], "dpo": []}
     ref = np.full((4, 1), -np.log(4))
     for _ in range(10):
         policy = softmax(rng.standard_normal(4))
@@ -59,8 +69,14 @@ def chosen_does_not_fall() -> Evidence:
     feature, policy = np.array([0.0, 1.0, 3.0]), np.array([0.3, 0.3, 0.4])
     scores = feature - policy @ feature  # of the three log-probabilities by the weight
     logp = np.log(policy)[[0, 1]][:, None]
-    fields = {"logp_old": logp, "logp_ref": logp, "rewards": [0.0, 1.0], "group": [0, 0], "mask": np.ones((2, 1))}
-    numbers = {}
+    fields: dict[str, Any] = {
+        "logp_old": logp,
+        "logp_ref": logp,
+        "rewards": [0.0, 1.0],
+        "group": [0, 0],
+        "mask": np.ones((2, 1)),
+    }
+    numbers: dict[str, float] = {}
     for text in ("rpo-sft", "rpo-sft(eta=0.2)", "dpo"):
         _, gradient = objective(text, logp=logp, **fields)
         numbers[f"slope of the chosen, {text}"] = float(-(gradient[:, 0] @ scores[[0, 1]]) * scores[1])
@@ -74,7 +90,8 @@ def win_rate_rises() -> Evidence:
     drawn = all_groups(4, 2)
     keys = np.repeat(np.arange(len(drawn)), 2)
     wins = (np.sign(REWARDS[:, None] - REWARDS) + 1) / 2
-    logits, numbers = np.zeros(4), {}
+    logits = np.zeros(4)
+    numbers: dict[str, float] = {}
     for turn in range(5):
         old = softmax(logits)
         start = np.log(old)[drawn.ravel()][:, None]
@@ -94,8 +111,8 @@ def win_rate_rises() -> Evidence:
 def closeness_keeps_the_signal() -> Evidence:
     """Gradient of four completions whose rewards are a thousand times closer, over the gradient before."""
     logp = np.random.default_rng(0).normal(-2, 0.3, (4, 1))
-    fields = {"logp": logp, "logp_old": logp, "group": [0] * 4, "mask": 0 * logp + 1}
-    numbers = {}
+    fields: dict[str, Any] = {"logp": logp, "logp_old": logp, "group": [0] * 4, "mask": 0 * logp + 1}
+    numbers: dict[str, float] = {}
     for text in ("po-co", "dr-grpo", "grpo(beta=0)"):
         wide, close = (np.linalg.norm(objective(text, rewards=scale * REWARDS, **fields)[1]) for scale in (1.0, 1e-3))
         numbers[text] = float(close / wide)
@@ -108,7 +125,7 @@ def closeness_keeps_the_signal() -> Evidence:
 def likely_mistakes_cost_more() -> Evidence:
     """One right and three wrong completions, the wrong ones ever less likely."""
     logp = np.array([[-2.0], [-1.0], [-3.0], [-5.0]])
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("rere", "grpo(beta=0)"):
         found = advantages(text, [1.0, 0, 0, 0], [0] * 4, logp_old=logp, logp_sampler=logp, shaped=True)
         numbers |= {f"{name} mistake, {text}": float(found[k]) for k, name in ((1, "likeliest"), (3, "least likely"))}
@@ -121,7 +138,7 @@ def likely_mistakes_cost_more() -> Evidence:
 @claim("ipo", "Preferences without any doubt do not drive log-ratios apart without end, as DPO's do.")
 def sure_preferences_are_bounded() -> Evidence:
     """Push on the chosen answer as the gap of log-ratios grows to 5, the optimum for tau 0.1, and 10."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("ipo", "dpo"):
         for gap in (0.0, 5.0, 10.0):
             _, gradient = objective(
@@ -131,3 +148,77 @@ def sure_preferences_are_bounded() -> Evidence:
             numbers[f"push at {gap:g}, {text}"] = float(0.0 - gradient[0, 0])
     shown = abs(numbers["push at 5, ipo"]) < 1e-9 and numbers["push at 10, ipo"] < 0 < numbers["push at 10, dpo"]
     return Evidence(shown, numbers)
+
+
+@claim("dpo", "The gap of log-ratios that stands still is the one whose rewards explain the preferences.")
+def gaps_explain_preferences() -> Evidence:
+    """A share of .2 of wrong labels: the push on the chosen answer at the gap ln(.8/.2) / beta, and at none."""
+    numbers: dict[str, float] = {}
+    for name, gap in (("at the gap that explains them", np.log(4) / 0.1), ("at none", 0.0)):
+        _, gradient = objective(
+            "dpo(smoothing=0.2)", logp=[[gap / 2 - 9], [-gap / 2 - 9]], logp_old=[[-9.0], [-9.0]],
+            logp_ref=[[-9.0], [-9.0]], rewards=[1.0, 0.0], group=[0, 0], mask=np.ones((2, 1)),
+        )  # fmt: skip
+        numbers[name] = float(0.0 - gradient[0, 0])
+    return Evidence(abs(numbers["at the gap that explains them"]) < 1e-9 < numbers["at none"], numbers)
+
+
+@claim("simpo", "A completion's score does not grow with its length, as DPO's does.")
+def length_is_no_score() -> Evidence:
+    """The chosen answer's tokens are .1 likelier than before: loss with 10 tokens less loss with 40."""
+    numbers: dict[str, float] = {}
+    for text in ("simpo", "dpo"):
+        losses = []
+        for tokens in (10, 40):
+            mask = (np.arange(40) < np.array([[tokens], [10]])).astype(float)
+            ref = -2 * mask
+            logp = ref + 0.1 * mask * np.array([[1.0], [0.0]])
+            fields: dict[str, Any] = {"logp_old": logp, "logp_ref": ref, "rewards": [1.0, 0.0], "group": [0, 0]}
+            losses.append(objective(text, logp=logp, mask=mask, **fields)[0])
+        numbers[text] = losses[0] - losses[1]
+    return Evidence(abs(numbers["simpo"]) < 1e-9 < numbers["dpo"], numbers)
+
+
+@claim("kto", "A single labelled completion teaches, without a pair.")
+def labels_are_enough() -> Evidence:
+    """Two prompts with one completion each, one right and one wrong."""
+    logp = np.array([[-1.0], [-1.5]])
+    fields: dict[str, Any] = {
+        "logp_old": logp,
+        "logp_ref": logp,
+        "rewards": [1.0, 0.0],
+        "group": [0, 1],
+        "mask": np.ones((2, 1)),
+    }
+    numbers: dict[str, float] = {}
+    for text in ("kto", "dpo"):
+        _, gradient = objective(text, logp=logp, **fields)
+        numbers |= {
+            f"push of the right, {text}": float(0.0 - gradient[0, 0]),
+            f"of the wrong, {text}": float(0.0 - gradient[1, 0]),
+        }
+    right, wrong, *others = numbers.values()
+    return Evidence(right > 0 > wrong and not any(others), numbers)
+
+
+@claim("cpl", "From preferences by regret the optimal policy is learnt without a reward model: it stands still there.")
+def regret_is_enough() -> Evidence:
+    """All pairs of four completions, preferred with chance sigmoid(alpha (ln pi*(a) - ln pi*(b)))."""
+    best = softmax(3 * REWARDS)
+    drawn = np.array([pair for pair in all_groups(4, 2) if pair[0] != pair[1]])
+    gap = 0.1 * (np.log(best)[drawn[:, 0]] - np.log(best)[drawn[:, 1]])
+    weight = np.repeat(1 / (1 + np.exp(-gap)), 2)
+    numbers: dict[str, float] = {}
+    for text in ("cpl(lam=1.0)", "cpl"):
+        for name, policy in (("optimal", best), ("uniform", np.full(4, 0.25))):
+            logp = np.log(policy)[drawn.ravel()][:, None]
+            _, gradient = objective(
+                text, logp=logp, logp_old=logp, rewards=[1.0, 0.0] * len(drawn), mask=np.ones_like(logp),
+                group=np.repeat(np.arange(len(drawn)), 2),
+            )  # fmt: skip
+            numbers[f"gradient at the {name} policy, {text}"] = float(
+                np.linalg.norm(logit_ascent(weight * gradient[:, 0], drawn.ravel(), policy))
+            )
+    shown = numbers["gradient at the optimal policy, cpl(lam=1.0)"] < 1e-9
+    note = "With the published bias lam = 0.5 the stationary point is another."
+    return Evidence(shown and numbers["gradient at the uniform policy, cpl(lam=1.0)"] > 1e-6, numbers, note)

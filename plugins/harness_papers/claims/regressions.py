@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,15 +40,21 @@ def soft_value(beta: float) -> float:
     return beta * float(np.log(OLD @ np.exp(REWARDS / beta)))
 
 
-def pull(method: str, policy: Array, arms: Sequence[int] = GROUP, **fields: object) -> float:
+def pull(method: str, policy: Array, arms: Sequence[int] = GROUP, **fields: Any) -> float:
     """Length of the gradient with respect to the logits on a batch of one prompt."""
     logp, old = (np.log(chances)[list(arms)][:, None] for chances in (policy, OLD))
-    given = {"logp_old": old, "logp_ref": old, "logp_sampler": old, "rewards": REWARDS[list(arms)], **fields}
+    given: dict[str, Any] = {
+        "logp_old": old,
+        "logp_ref": old,
+        "logp_sampler": old,
+        "rewards": REWARDS[list(arms)],
+        **fields,
+    }
     _, gradient = objective(method, logp=logp, mask=np.ones_like(logp), group=[0] * len(arms), **given)
     return float(np.linalg.norm(logit_ascent(gradient, arms, policy)))
 
 
-def stands(method: str, beta: float, **fields: object) -> Evidence:
+def stands(method: str, beta: float, **fields: Any) -> Evidence:
     """Gradient at the KL-regularised optimum and at the old policy, on a batch that neither policy would draw."""
     numbers = {
         "gradient at the optimum": pull(method, tilt(beta), **fields),
@@ -92,13 +99,13 @@ def optimal_value_stands_at_the_optimum() -> Evidence:
 def lagged_regression_stands_at_the_optimum() -> Evidence:
     """One beta of 0.5; the value is of the group, exact only for all completions, here of a uniform policy."""
     logp = np.log(softmax(REWARDS / 0.5))[:, None]
-    fields = {
+    fields: dict[str, Any] = {
         "logp_sampler": np.full((4, 1), -np.log(4)),
         "rewards": REWARDS,
         "group": [0] * 4,
         "mask": np.ones((4, 1)),
     }
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, at in (("gradient at the optimum", logp), ("at the old policy", fields["logp_sampler"])):
         _, gradient = objective("oapl(beta=0.5, beta_value=0.5)", logp=at, logp_old=at, **fields)
         numbers[name] = float(np.linalg.norm(gradient))
@@ -108,7 +115,7 @@ def lagged_regression_stands_at_the_optimum() -> Evidence:
 
 def leash(method: str, beta: float) -> Evidence:
     """Expected gradient over the old policy's completions at the tilt, for two baselines, and at the old policy."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, baseline in (("soft value", soft_value(beta)), ("mean", float(OLD @ REWARDS))):
         for place, policy in (("tilt", tilt(beta)), ("old policy", OLD)):
             _, gradient = token_loss(
@@ -147,7 +154,7 @@ def flow_stands_at_the_tilt() -> Evidence:
     gain = (REWARDS - reward.mean()) / reward.std(ddof=1)
     goal = OLD * np.exp(2 * gain)
     log_z, goal = float(np.log(goal.sum())), goal / goal.sum()
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, policy in (("gradient at exp(beta A)", goal), ("at the reference", OLD)):
         logp, old = (torch.as_tensor(np.log(chances)[GROUP][:, None]) for chances in (policy, OLD))
         batch = plain_batch(
@@ -182,10 +189,10 @@ def listwise_projection_improves() -> Evidence:
 @claim("disco", "A question's difficulty does not weigh, where GRPO's weight is sqrt(p (1 - p)).")
 def difficulty_does_not_weigh() -> Evidence:
     """Groups of sixteen, equal scores: total push on the right ones, with one right over that with eight."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     rewards = np.concatenate([np.arange(16) < 1, np.arange(16) < 8]).astype(float)
     logp = np.full((32, 1), -1.0)
-    fields = {
+    fields: dict[str, Any] = {
         "logp": logp,
         "logp_old": logp,
         "rewards": rewards,
@@ -201,7 +208,7 @@ def difficulty_does_not_weigh() -> Evidence:
 @claim("real", "Weights are bounded and fall as a completion is classified better; no wrong completion dominates.")
 def classifier_weights_are_bounded() -> Evidence:
     """A right and a wrong completion; the log-ratio of one goes from -3 to 3, the other stays."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("real", "grpo(beta=0)"):
         for name, place, sign in (("right", 0, 1), ("wrong", 1, -1)):
             found = []
@@ -226,9 +233,14 @@ def regression_has_no_clip() -> Evidence:
     """Fifty groups of four, log-ratios with standard deviation 0.5: share of completions without gradient."""
     rng = np.random.default_rng(0)
     logp, rewards = rng.normal(0, 0.5, (200, 1)), rng.random(200)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("reg-grpo", "grpo(beta=0)"):
-        fields = {"logp_old": 0 * logp, "logp_ref": logp, "rewards": rewards, "group": np.arange(200) // 4}
+        fields: dict[str, Any] = {
+            "logp_old": 0 * logp,
+            "logp_ref": logp,
+            "rewards": rewards,
+            "group": np.arange(200) // 4,
+        }
         _, gradient = objective(text, logp=logp, mask=0 * logp + 1, **fields)
         numbers[text] = float((abs(gradient) < 1e-12).mean())
     return Evidence(numbers["reg-grpo"] == 0 < numbers["grpo(beta=0)"], numbers)
@@ -247,7 +259,7 @@ def implicit_value_is_a_critic() -> Evidence:
     kl = [first @ np.log(first / ref[0]), (last * np.log(last / ref[1])).sum(1)]
     mean = (last * reward).sum(1)
     true = np.stack([(mean - first @ mean).repeat(3), (reward - mean[:, None]).ravel()], 1)
-    fields = {
+    fields: dict[str, Any] = {
         "logp_old": np.stack([np.log(first).repeat(3), np.log(last).ravel()], 1),
         "logp_ref": np.stack([np.log(ref[0]).repeat(3), np.log(ref[1]).ravel()], 1),
         "vimpo_kl": np.stack([np.full(9, kl[0]), kl[1].repeat(3)], 1), "mask": np.ones((9, 2)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -24,7 +26,7 @@ __all__ = [
 WORLDS, ARMS = 50, 20
 
 
-def mismatch(method: str, distance: float, **fields: object) -> tuple[float, float]:
+def mismatch(method: str, distance: float, **fields: Any) -> tuple[float, float]:
     """(relative error of the expected gradient, its standard deviation) with samples of another policy.
 
     50 softmax policies of 20 arms; the sampler's logits are `distance` (a standard deviation) away. Errors and standard
@@ -35,7 +37,7 @@ def mismatch(method: str, distance: float, **fields: object) -> tuple[float, flo
     learner, sampler = softmax(logits), softmax(logits + distance * rng.standard_normal((WORLDS, ARMS)))
     reward = (rng.random((WORLDS, ARMS)) < 0.3).astype(float)
     gain = reward - (learner * reward).sum(1, keepdims=True)
-    given = {"logp_old": np.log(learner), "logp_sampler": np.log(sampler), **fields}
+    given: dict[str, Any] = {"logp_old": np.log(learner), "logp_sampler": np.log(sampler), **fields}
     _, gradient = token_loss(
         method, logp=np.log(learner), advantages=gain, mask=np.ones_like(gain), group=np.arange(WORLDS), **given
     )
@@ -59,7 +61,7 @@ def trade(method: str, *, against: str = "no correction") -> tuple[dict[str, flo
     }
     if against != "tis":
         texts.pop("tis")
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, text in texts.items():
         numbers[f"bias, {name}"], numbers[f"noise, {name}"] = mismatch(text, 1.0)
     return numbers, numbers["bias, ours"] < numbers["bias, no correction"]
@@ -103,7 +105,7 @@ def long_ones_are_rejected_first() -> Evidence:
 @claim("geo-rs", "Rejection by the geometric mean does not fall on long completions first.")
 def geometric_means_do_not_see_length() -> Evidence:
     """A mean log-ratio of .01 on every token, in completions of 10 and 100: kept alike, unlike with the product."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, text in (("geometric", "grpo(beta=0)+geo-rs(high=1.02)"), ("product", "grpo(beta=0)+mis(high=2.0)")):
         for tokens in (10, 100):
             zeros = np.zeros((1, tokens))
@@ -119,7 +121,8 @@ def geometric_means_do_not_see_length() -> Evidence:
 
 
 def _rejected(method: str) -> dict[str, float]:
-    rng, found = np.random.default_rng(0), {}
+    rng = np.random.default_rng(0)
+    found: dict[str, float] = {}
     for tokens in (10, 200):
         zeros = np.zeros((200, tokens))
         _, gradient = token_loss(
@@ -144,7 +147,7 @@ def drift_is_not_followed() -> Evidence:
 )
 def staleness_is_corrected() -> Evidence:
     """The sampler's logits are .5 and 1 from the learner's, which is the proximal policy."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for distance in (0.5, 1.0):
         rng = np.random.default_rng(0)
         logits = rng.standard_normal((WORLDS, ARMS))
@@ -164,9 +167,13 @@ def interpolation_stands_in() -> Evidence:
     rng = np.random.default_rng(0)
     start, way, bend = rng.standard_normal((3, WORLDS, ARMS))
     path = [np.log(softmax(start + 0.3 * t * way + 0.1 * np.sin(t) * bend)) for t in range(5)]
-    fields = {"advantages": rng.standard_normal(start.shape), "mask": np.ones_like(start), "group": np.arange(WORLDS)}
+    fields: dict[str, Any] = {
+        "advantages": rng.standard_normal(start.shape),
+        "mask": np.ones_like(start),
+        "group": np.arange(WORLDS),
+    }
     true = token_loss("decoupled-ppo", logp=path[4], logp_old=path[3], logp_sampler=path[0], **fields)[1]
-    aged = {"age": [4] * WORLDS, "logp_sampler": path[0]}
+    aged: dict[str, Any] = {"age": [4] * WORLDS, "logp_sampler": path[0]}
     ours = token_loss("a3po", logp=path[4], logp_old=path[0], **aged, **fields)[1]
     plain = token_loss("grpo(beta=0)", logp=path[4], logp_old=path[0], **fields)[1]
     numbers = {"error of a3po": relative_error(ours, true), "of PPO around the sampler": relative_error(plain, true)}
@@ -189,7 +196,7 @@ def second_order_is_nearer() -> Evidence:
         value = [np.expand_dims((p * q).sum(-1), -1) for p, q in zip(old, after, strict=True)]
         whole = [[_of_all(x) for x in xs] for xs in (old, moved, [q - v for q, v in zip(after, value, strict=True)])]
         before, now, advantage = (np.stack(columns, 1) for columns in whole)
-        fields = {"logp": np.log(now), "logp_old": np.log(before), "advantages": advantage}
+        fields: dict[str, Any] = {"logp": np.log(now), "logp_old": np.log(before), "advantages": advantage}
         for name, text in (("second order", "taypo-2"), ("first order", "taypo-2(second=0.0)")):
             losses, _ = token_loss(text, mask=np.ones((8, 3)), group=np.arange(8), **fields)
             errors[name].append(abs(-(before.prod(1) @ losses.sum(1)) - gain))

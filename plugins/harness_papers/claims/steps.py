@@ -92,6 +92,8 @@ def improvement_within_the_kl() -> Evidence:
         ids = learner.policy.sample(32, generator)
         batch = learner.batch(ids, worth[torch.arange(3), ids].sum(1))
         given = learner.with_start(batch)
+        assert given.logp_old is not None
+        assert given.advantages is not None
         metrics = TRPO().update(learner, batch, learner.state)
         ratio = (learner.policy.evaluate(given).logp - given.logp_old).exp()
         gains.append(float(((ratio - 1) * given.advantages).mean().detach()))
@@ -111,7 +113,8 @@ def no_rate_to_tune() -> Evidence:
 
     The suite's rate only sets the schedule; what takes its place in the method is the largest step, 0.1 by default.
     """
-    worth, numbers = torch.tensor([1.0, 0.5, 0.0]).double(), {}
+    worth = torch.tensor([1.0, 0.5, 0.0]).double()
+    numbers: dict[str, float] = {}
     for rate in (0.1, 1.0, 10.0):
         learner = _Bandit(worth)
         for _ in range(60):

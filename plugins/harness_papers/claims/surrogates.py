@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -32,8 +34,8 @@ def largest_jump(method: str) -> float:
 @claim("ppo-clip", "Several steps on one batch do not collapse the policy, where the unclipped surrogate does.")
 def clip_holds_the_policy() -> Evidence:
     """Thirty steps on four completions of three: KL from the policy that sampled to the one that results."""
-    fields = {"advantages": [1.0, -1.0, -1.0, 1.0], "rewards": [1.0, 0.0, 0.0, 1.0]}
-    numbers = {}
+    fields: dict[str, Any] = {"advantages": [1.0, -1.0, -1.0, 1.0], "rewards": [1.0, 0.0, 0.0, 1.0]}
+    numbers: dict[str, float] = {}
     for name, text in (("clipped", "ppo-clip"), ("unclipped", "ppo-clip(clip_low=1.0, clip_high=1e6)")):
         logits = repeated(text, [0.0, 0.0, 0.0], [0, 1, 1, 0], 30, 1.0, **fields)
         logp = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
@@ -55,7 +57,8 @@ def clip_bounds_the_loss() -> Evidence:
 @claim("gspo", "The ratio of a completion is far less noisy than those of its tokens, the less the longer it is.")
 def means_of_ratios_are_quiet() -> Evidence:
     """Log-ratios of tokens with standard deviation 0.2, completions of 10 and 1000 tokens; ratios read off the loss."""
-    rng, numbers = np.random.default_rng(0), {}
+    rng = np.random.default_rng(0)
+    numbers: dict[str, float] = {}
     for tokens in (10, 1000):
         moved = rng.normal(0, 0.2, (100, tokens))
         for name, text in (
@@ -82,7 +85,7 @@ def token_credit_survives() -> Evidence:
     """Eight completions of ten tokens; then the same mean advantage, uneven over tokens."""
     rng = np.random.default_rng(0)
     moved = rng.normal(0, 1e-3, (8, 10))
-    fields = {"logp": moved, "logp_old": 0 * moved, "mask": 0 * moved + 1, "group": np.arange(8)}
+    fields: dict[str, Any] = {"logp": moved, "logp_old": 0 * moved, "mask": 0 * moved + 1, "group": np.arange(8)}
     even, uneven = rng.standard_normal((8, 1)), rng.standard_normal((8, 10))
     found = {
         (m, k): token_loss(m, advantages=a, **fields)[1]
@@ -134,8 +137,9 @@ def target_pulls_back() -> Evidence:
 
 def _overshoot(method: str, steps: int, rate: float) -> dict[str, float]:
     rewards = np.array([1.0, 0, 0, 1, 0, 1, 0, 0.5])
-    arms, numbers = [0, 1, 1, 0, 2, 0, 1, 2], {}
-    fields = {"rewards": rewards, "advantages": (rewards - rewards.mean()) / rewards.std()}
+    arms = [0, 1, 1, 0, 2, 0, 1, 2]
+    numbers: dict[str, float] = {}
+    fields: dict[str, Any] = {"rewards": rewards, "advantages": (rewards - rewards.mean()) / rewards.std()}
     for text in (method, "grpo(beta=0)"):
         logits = repeated(text, [0.0, 0.5, 0.2], arms, steps, rate, **fields)
         chances = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
@@ -188,7 +192,7 @@ def stale_completions_fade() -> Evidence:
 )
 def negatives_cannot_run_away() -> Evidence:
     """Weight of a completion whose probability has fallen to e^-5 of what it was; REINFORCE's is 1."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, text in (("topr", "topr"), ("reinforce", "reinforce")):
         for reward in (-1.0, 1.0):
             found = slopes(text, -5.0, reward, rewards=[reward])[0] / reward
@@ -202,7 +206,8 @@ def negatives_cannot_run_away() -> Evidence:
 @claim("mhpo", "Gradients have fewer spikes than with a hard clip.")
 def hazard_fades() -> Evidence:
     """Log-ratios with standard deviation 1, advantages 1 and -1: largest push and 99th percentile, over that at 1."""
-    moved, numbers = np.random.default_rng(0).normal(0, 1, 2000), {}
+    moved = np.random.default_rng(0).normal(0, 1, 2000)
+    numbers: dict[str, float] = {}
     for text in ("mhpo", "grpo(beta=0)"):
         found = abs(np.concatenate([slopes(text, moved, sign) for sign in (1.0, -1.0)]))
         found = found / abs(slopes(text, 0.0, 1.0)[0])
@@ -218,7 +223,7 @@ def mixed_ratios_are_quieter() -> Evidence:
     """200 completions of 50 tokens, log-ratios with standard deviation 0.1: variation of |gradient|."""
     rng = np.random.default_rng(0)
     moved = rng.normal(0, 0.1, (200, 50))
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("dhpo", "grpo(beta=0)", "gspo"):
         _, gradient = token_loss(
             text, logp=moved, logp_old=0 * moved, advantages=rng.choice([-1.0, 1.0], 200), mask=0 * moved + 1,
@@ -237,7 +242,7 @@ def mixed_ratios_are_quieter() -> Evidence:
 def geometric_mean_is_narrow() -> Evidence:
     """100 completions of 50 tokens, log-ratios with standard deviation 0.3: range of the ratios."""
     moved = np.random.default_rng(0).normal(0, 0.3, (100, 50))
-    numbers = {}
+    numbers: dict[str, float] = {}
     width = f"grpo(beta=0, clip={1 - np.exp(-0.4)}, clip_high={np.exp(0.4) - 1})"
     for name, text in (("gmpo", "gmpo"), ("grpo", "grpo(beta=0)"), ("grpo, same width", width)):
         losses, _ = token_loss(
@@ -257,7 +262,7 @@ def no_overflow() -> Evidence:
     """A token whose log-ratio is 50, with advantage -1; and an outlier of 20 among 99 rewards near 0."""
     from harness.probe import advantages
 
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, text in (("ours", "stable-reinforce"), ("reinforce++", "reinforce-pp(beta=0)")):
         loss, _ = token_loss(text, logp=[[-1.0]], logp_old=[[-51.0]], advantages=[-1.0], mask=[[1.0]])
         rewards = [20.0, *np.random.default_rng(0).normal(0, 0.1, 99)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -40,7 +42,13 @@ def dear(method: str, drift: float) -> Evidence:
     chances, drawn, gain = sampled()
     old = np.take_along_axis(np.log(chances), drawn[..., None], -1)[..., 0]
     logp = old + drift * gain[:, None]
-    fields = {"logp": logp, "logp_old": old, "advantages": gain, "mask": np.ones(TOKENS), "group": np.arange(40)}
+    fields: dict[str, Any] = {
+        "logp": logp,
+        "logp_old": old,
+        "advantages": gain,
+        "mask": np.ones(TOKENS),
+        "group": np.arange(40),
+    }
     plain = -token_loss("grpo(beta=0)", **fields)[1]
     ours = -token_loss(method, **fields)[1]
     touched = ours != plain
@@ -71,7 +79,7 @@ def future_decides() -> Evidence:
     """50 completions of 40 tokens, log-ratios with standard deviation 0.05: spread of the weights, correlation."""
     rng = np.random.default_rng(0)
     moved = rng.normal(0, 0.05, (50, 40))
-    fields = {
+    fields: dict[str, Any] = {
         "logp": moved,
         "logp_old": 0 * moved,
         "mask": 0 * moved + 1,
@@ -93,9 +101,9 @@ def sharp_tokens_are_damped() -> Evidence:
     """Norm of the gradient with respect to the logits of 4000 tokens: std over mean, largest over mean."""
     chances, drawn, gain = sampled()
     old = np.take_along_axis(np.log(chances), drawn[..., None], -1)[..., 0]
-    fields = {"logp": old, "logp_old": old, "mask": np.ones(TOKENS), "group": np.arange(40)}
+    fields: dict[str, Any] = {"logp": old, "logp_old": old, "mask": np.ones(TOKENS), "group": np.arange(40)}
     score = np.linalg.norm(np.eye(VOCABULARY)[drawn] - chances, axis=-1)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in ("grpo-sg", "grpo(beta=0)"):
         norm = abs(token_loss(text, advantages=np.sign(gain), **fields)[1]) * score
         numbers |= {
