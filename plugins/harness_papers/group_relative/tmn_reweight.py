@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,5 +56,6 @@ class TMNReweight:
 
     def _tasks(self, batch: Batch) -> Groups:
         """The groups of the batch by task, a member each."""
-        names = [batch.prompts[row].task for row in batch.groups.first.tolist()]
+        prompts = map(batch.prompts.__getitem__, batch.groups.first.tolist())
+        names = list(map(operator.attrgetter("task"), prompts))
         return Groups(torch.as_tensor(np.unique(names, return_inverse=True)[1].reshape(-1), device=batch.device))
