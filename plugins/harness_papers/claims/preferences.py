@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
+from harness.batch import PolicyOutput
 from harness.claims import Evidence, claim
 from harness.probe import advantages, objective
+from harness.probe_inputs import plain_batch
 from harness_papers.claims.measuring import all_groups, cosine, logit_ascent, relative_error, softmax
+from harness_papers.preference.drpo_doubly_robust import DRPODoublyRobust
 
 __all__ = [
     "chosen_does_not_fall", "closeness_keeps_the_signal", "gaps_explain_preferences", "labels_are_enough",
     "length_is_no_score", "likely_mistakes_cost_more", "regret_is_enough", "reverse_kl_is_reinforcement",
-    "shifts_cancel", "sure_preferences_are_bounded", "win_rate_rises",
+    "shifts_cancel", "sure_preferences_are_bounded", "win_rate_rises", "wrong_models_are_corrected",
 ]  # fmt: skip
 
 REWARDS = np.array([1.0, 0.2, 0.0, 0.6])
@@ -222,3 +226,35 @@ def regret_is_enough() -> Evidence:
     shown = numbers["gradient at the optimal policy, cpl(lam=1.0)"] < 1e-9
     note = "With the published bias lam = 0.5 the stationary point is another."
     return Evidence(shown and numbers["gradient at the uniform policy, cpl(lam=1.0)"] > 1e-6, numbers, note)
+
+
+@claim(
+    "drpo-doubly-robust",
+    "With samples of the policy itself the gradient is right however wrong the preference model is.",
+)
+def wrong_models_are_corrected() -> Evidence:
+    """Two logged answers and a fresh one out of four, all groups; without KL, whole-batch expectation.
+
+    The gradient of the chance that an answer beats another of the policy, beside that with three preference models.
+    """
+    policy = np.array([0.4, 0.3, 0.2, 0.1])
+    drawn = all_groups(4, 3)
+    arms, weight = drawn.ravel(), np.repeat(policy[drawn].prod(1), 3) * len(drawn)
+    wins = ((np.sign(REWARDS[:, None] - REWARDS) + 1) / 2) @ policy
+    true = policy * (wins - policy @ wins)
+    logp = torch.as_tensor(np.log(policy)[arms][:, None].copy())
+    keys = np.repeat(np.arange(len(drawn)), 3)
+    batch = plain_batch(
+        {"logp_old": logp, "logp_ref": logp, "logp_sampler": logp, "rewards": REWARDS[arms], "group": keys}
+    )
+    batch = batch.replace(rollout=torch.arange(3).repeat(len(drawn)))
+    numbers: dict[str, float] = {}
+    for name, scores in (("right", 9 * REWARDS), ("ignorant", 0 * REWARDS), ("opposite", -3 * REWARDS)):
+        leaf = logp.clone().requires_grad_()
+        judged = {"drpo_preference": torch.as_tensor(scores[arms][:, None].copy())}
+        output = PolicyOutput(leaf, logp, batch.mask, modules=judged)
+        (gradient,) = torch.autograd.grad(DRPODoublyRobust(beta=0.0).loss(batch, output), leaf)
+        numbers[f"error, {name} model"] = relative_error(
+            -logit_ascent(weight * gradient.numpy()[:, 0], arms, policy), true
+        )
+    return Evidence(max(numbers.values()) < 1e-9, numbers)

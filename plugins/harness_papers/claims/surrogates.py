@@ -14,8 +14,8 @@ __all__ = [
     "clip_bounds_the_loss", "clip_holds_the_policy", "clipped_tokens_keep_gradient", "drift_rolls_back",
     "gate_has_no_dead_zone", "geometric_mean_is_narrow", "hazard_fades", "means_of_ratios_are_quiet",
     "mixed_ratios_are_quieter", "negatives_cannot_run_away", "no_overflow", "penalty_has_no_dead_zone",
-    "penalty_pulls_back", "stale_completions_fade", "target_pulls_back", "token_credit_survives",
-    "variance_penalty_keeps_gradient",
+    "penalty_is_alive_everywhere", "penalty_pulls_back", "stale_completions_fade", "target_pulls_back",
+    "token_credit_survives", "variance_penalty_keeps_gradient",
 ]  # fmt: skip
 
 GRID = np.linspace(-2, 2, 401)  # log-ratios
@@ -145,6 +145,16 @@ def _overshoot(method: str, steps: int, rate: float) -> dict[str, float]:
         chances = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
         numbers[f"{text}, steps of {rate}"] = float(abs(chances[-1] / chances[0] - 1).max())
     return numbers
+
+
+@claim("spo-simple", "Where PPO's gradient vanishes, beyond the clip range, there is one that pulls back.")
+def penalty_is_alive_everywhere() -> Evidence:
+    """Log-ratios from -2 to 2, advantages 1 and -1; and the push at ratio 1.5 with advantage 1."""
+    numbers: dict[str, float] = {}
+    for text in ("grpo(beta=0)+spo-simple", "grpo(beta=0)"):
+        numbers |= {f"dead share, {text}": dead(text), f"push at 1.5, {text}": float(slopes(text, np.log(1.5), 1.0)[0])}
+    ours, pull, theirs, nothing = numbers.values()
+    return Evidence(ours < 0.005 < theirs and pull < 0 == nothing, numbers)
 
 
 @claim("cfpo", "There is no region without gradient: beyond the clip range tokens are pulled back.")
