@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -35,7 +37,7 @@ def partial_success_teaches() -> Evidence:
 def hard_checks_separate() -> Evidence:
     """All right, with two informative columns, one of them alone in the second case."""
     noise = np.random.default_rng(1).random(8)
-    fields = {"reward_names": ["correct", "format"], "lengths": list(range(1, 9))}
+    fields: dict[str, Any] = {"reward_names": ["correct", "format"], "lengths": list(range(1, 9))}
     all_right = rewards("rare", [[1, 1]] * 8, GROUP, **fields)["rubric"]
     kept = rewards("rare", [[1, x] for x in noise], GROUP, **fields, params={"replace": 0})["rubric"]
     numbers = {
@@ -48,7 +50,7 @@ def hard_checks_separate() -> Evidence:
 @claim("metarubric", "Deleting the evidence from a completion lowers its reward.")
 def evidence_is_needed() -> Evidence:
     """The same right answer, where it should stand and elsewhere."""
-    fields = {"reward_names": ["correct", "format"], "reward_weights": [1.0, 0.0]}
+    fields: dict[str, Any] = {"reward_names": ["correct", "format"], "reward_weights": [1.0, 0.0]}
     there, gone = rewards("metarubric", [[1, 1], [1, 0]], [0, 0], **fields)["rubric"]
     return Evidence(there > gone, {"with evidence": float(there), "without": float(gone)})
 
@@ -117,7 +119,7 @@ def mastered_columns_stay_quiet() -> Evidence:
 @claim("ttrv", "The answer of the majority gains, right or wrong, and no label is looked at.")
 def majorities_rise() -> Evidence:
     """Five votes for a wrong answer, three for the right one."""
-    fields = {"answers": [7] * 5 + [9] * 3, "votes": [True] * 8, "shaped": True}
+    fields: dict[str, Any] = {"answers": [7] * 5 + [9] * 3, "votes": [True] * 8, "shaped": True}
     found = advantages("ttrv", [0.0] * 5 + [1.0] * 3, GROUP, **fields)
     numbers = {"majority": float(found[0]), "minority": float(found[-1])}
     return Evidence(numbers["majority"] > 0 > numbers["minority"], numbers)
@@ -127,7 +129,12 @@ def majorities_rise() -> Evidence:
 def useless_steps_pay() -> Evidence:
     """Four steps of a token each, of which the second makes the answer likely."""
     before, after = [-4.0, -3.9, -0.2, -0.2], [-3.9, -0.2, -0.2, -0.1]
-    fields = {"lengths": [4, 2], "mask": [[1] * 4, [1, 1, 0, 0]], "step": [[0, 1, 2, 3]] * 2, "correct": [True, True]}
+    fields: dict[str, Any] = {
+        "lengths": [4, 2],
+        "mask": [[1] * 4, [1, 1, 0, 0]],
+        "step": [[0, 1, 2, 3]] * 2,
+        "correct": [True, True],
+    }
     fields |= {"value_before": [before] * 2, "value_after": [after] * 2}
     found = {tau: -advantages(f"swap(tau={tau})", [1.0, 1.0], [0, 0], **fields)[0] for tau in (1.0, 1e6)}
     numbers = {"useful step": float(found[1.0][1]), "useless step": float(found[1.0][2]), "equal": float(found[1e6][0])}
@@ -138,7 +145,7 @@ def useless_steps_pay() -> Evidence:
 @claim("depo-dual-efficiency", "Efficient good completions are not pushed harder, but less, once above the reference.")
 def efficient_ones_are_pushed_less() -> Evidence:
     """The gradient of the loss by the log-probability, of one right completion that has gained half a nat."""
-    known = {"logp": [[0.5]], "logp_ref": [[0.0]], "logp_old": [[0.0]], "mask": [[1]], "lengths": [60]}
+    known: dict[str, Any] = {"logp": [[0.5]], "logp_ref": [[0.0]], "logp_old": [[0.0]], "mask": [[1]], "lengths": [60]}
 
     def push(steps: int) -> float:
         return float(-loss("depo-dual-efficiency", rewards=[1.0], group=[0], steps=[steps], **known)[1][0, 0])
@@ -151,7 +158,7 @@ def efficient_ones_are_pushed_less() -> Evidence:
 @claim("affirmative-nudge", "The total log-probability of compared completions is not pushed down.")
 def nudges_keep_mass() -> Evidence:
     """The sum of a pair's signals, with the nudge and without."""
-    fields = {"estimate": [0.3, -0.4], "compared": [True, True]}
+    fields: dict[str, Any] = {"estimate": [0.3, -0.4], "compared": [True, True]}
     sums = {
         name: float(advantages(f"affirmative-nudge(nudge={nudge})", [0.0, 0.0], [0, 0], **fields).sum())
         for name, nudge in (("with", 0.02), ("without", 0.0))

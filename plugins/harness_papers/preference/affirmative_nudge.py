@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class EpistemicHead(nn.Module):
     """Scores [N, 1 + particles]: one estimate, and particles, each a trained head on top of a fixed random network."""
 
+    first: Tensor
+    second: Tensor
+
     def __init__(self, width: int, particles: int, inner: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
         first = torch.randn(width, inner, generator=generator) / width**0.5
