@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from harness.leaderboard import board
 from harness.leaderboard import statistics as st
+from tests.leaderboard.fixtures import write_demo, write_trial
 
 
 def test_spread_of_gaussian_seeds_is_their_deviation():
@@ -39,3 +41,11 @@ def test_missing_trials_and_short_rows_are_passed_over():
 @pytest.mark.parametrize("scores", [np.full((3, 5), 0.4), np.zeros((2, 1)), np.full((2, 4), math.nan)])
 def test_nothing_to_judge_by(scores):
     assert not st.collapsed(scores).any()
+
+
+def test_a_board_names_its_collapsed_seeds(tmp_path):
+    write_demo(tmp_path)
+    assert not [note for note in board(tmp_path).notes if "siblings" in note and "gspo" in note]
+    write_trial(tmp_path, "gspo", 3, [0.25, 0.3, 0.0, 0.0, 0.0])
+    [note] = [note for note in board(tmp_path).notes if "siblings" in note]
+    assert "gspo (seed 3)" in note

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from harness.cli import power
+from harness.errors import UsageError
+from harness.leaderboard import board
+from harness.leaderboard import statistics as st
+from harness.leaderboard.planning import Spread, plan, spreads
+from tests.leaderboard.fixtures import GRPO, write_demo, write_suite, write_trial
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """A directory of runs with one suite in it."""
+    root = tmp_path_factory.mktemp("runs")
+    write_demo(root / "tiny")
+    return root
+
+
+def call(*arguments):
+    app = typer.Typer()
+    power.register(app)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_spreads_are_those_of_the_paired_differences(out):
+    shown = board(out / "tiny")
+    against = shown.row(GRPO).scores
+    own = {row.method: np.std(row.scores - against, ddof=1) for row in shown.rows if row.role == "method"}
+    quietest, middle, noisiest = spreads(shown)
+    assert quietest.deviation == pytest.approx(min(own.values()))
+    assert noisiest.deviation == pytest.approx(max(own.values()))
+    assert middle == Spread(f"median of {len(own)}", pytest.approx(np.median(list(own.values()))))
+    assert noisiest.name == f"noisiest: {max(own, key=own.get)}"
+
+
+def test_spreads_need_two_seeds_in_common(tmp_path):
+    for method in (GRPO, "rloo"):
+        write_trial(tmp_path, method, 0, [0.2, 0.3])
+    write_suite(tmp_path, ["rloo"], 2)
+    with pytest.raises(UsageError, match="two ended seeds"):
+        spreads(board(tmp_path))
+
+
+def test_plan_is_what_the_statistics_say():
+    [found] = plan([Spread("some", 0.05)], 0.03, comparisons=10)
+    assert found.alone == st.seeds_needed(0.03, 0.05) == 24
+    assert found.among == st.seeds_needed(0.03, 0.05, comparisons=10) > found.alone
+    assert found.detectable[0] == pytest.approx(st.minimum_detectable_effect(5, 0.05, comparisons=10))
+    assert list(found.detectable) == sorted(found.detectable, reverse=True)
+
+
+def test_command_from_runs(out):
+    text = call("tiny", "--effect", 0.03, "--out", out).stdout
+    assert "3.0 points of score from grpo(beta=0)" in " ".join(text.split())
+    assert "among 5" in text
+    assert "noisiest" in text
+
+
+def test_command_from_a_given_spread():
+    text = call("--effect", 0.03, "--std", 0.05).stdout
+    assert "as given" in text
+    assert " 24 " in text
+    assert "among" not in text
+    assert "among 10" in call("--effect", 0.03, "--std", 0.05, "--comparisons", 10).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--effect", 0.03], "name a suite"),
+        (["--effect", 0, "--std", 0.1], "other than 0"),
+        (["--effect", 0.03, "--std", 0.1, "--power", 1], "power"),
+        (["tiny", "--effect", 3], "write 0.03 for 3 points"),
+        (["tinny", "--effect", 0.03], "Did you mean 'tiny'"),
+    ],
+)
+def test_usage_errors_are_one_line(out, arguments, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        call(*arguments, "--out", out)
+    assert "\n" not in str(caught.value)
