@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -30,12 +31,18 @@ class Journal:
         self.returned: dict[str, list[str]] = defaultdict(list)
         self.mutated: list[str] = []
         self.running: list[str] = []
+        self.rollouts: Rollouts | None = None  # what was scored last
+        self.said: list[weakref.ref[Tensor]] = []  # the log-probabilities that losses were computed from
         self._before: list[dict[str, tuple[Tensor, Tensor]]] = []
         self._arguments = arguments
         hooks.manager.add_hookcall_monitoring(self._enter, self._leave)
 
     def _enter(self, hook: str, implementations: Sequence[Any], arguments: Mapping[str, Any]) -> None:  # noqa: ARG002
         self.running.append(hook)
+        if hook == "score":
+            self.rollouts = arguments["rollouts"]
+        if "output" in arguments:
+            self.said.append(weakref.ref(arguments["output"].logp))
         if self._arguments:
             self._before.append({name: (x, x.detach().clone()) for name, x in _tensors(arguments)})
 

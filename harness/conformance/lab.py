@@ -109,6 +109,7 @@ class Lab:
         self._probe = decorated(state.gathered.replace(kept=torch.ones_like(state.gathered.kept)))
         self._place = {name: getattr(state, name) for name in ("round", "draws")} | {"places": dict(state.places)}
         self._memory = Memory(self.trial.stack)
+        self.rollouts = self.journal.rollouts if self.journal else None
         # by hook, what it returned up to here
         self.returned = {} if self.journal is None else {k: tuple(v) for k, v in self.journal.returned.items()}
 

@@ -58,9 +58,12 @@ class Report:
         """The table: check, result, what."""
         width = max((len(finding.check) for finding in self.findings), default=5)
         lines = [f"{self.method}", f"  {'check':<{width}}  result  what"]
+        shown: dict[str, str] = {}
         for finding in self.findings:
             head = f"  {finding.check:<{width}}  {finding.status:<6}  "
-            said = [finding.text, *([f"again: {finding.reproduce}"] if finding.status == "FAIL" else [])]
+            first = shown.setdefault(finding.text, finding.check)
+            said = [finding.text if first == finding.check or finding.status != "FAIL" else f"as {first}"]
+            said += [f"again: {finding.reproduce}"] if finding.status == "FAIL" and first == finding.check else []
             rows = [row for text in said for row in _wrapped(text, WIDTH - len(head))]
             lines += [head + rows[0], *(" " * len(head) + row for row in rows[1:])]
         return "\n".join(line.rstrip() for line in lines)

@@ -11,6 +11,7 @@ from typing import Any
 from harness.conformance.reference import REFERENCES, Nothing
 from harness.errors import UsageError, nearest
 from harness.host import Catalogue, PluginSpec, Seat, Stack, build_stack, discover, parse_stack
+from harness.host.autoload import normal
 from harness.host.parsing import spell_stack
 
 __all__ = ["EXEMPTIBLE", "Subject", "subjects"]
@@ -75,7 +76,7 @@ def subjects(target: Target, *, seed: int = 0, plugins: Sequence[str | Path] = (
     parts = parse_stack(text)
     if any(part.name in known or known.clashes(part.name) for part in parts):
         return [Subject(text, text, known, f"'{text}'" if any(c in text for c in "( '+") else text, seed)]
-    offered = [(key, entry) for key, entry in known.items() if entry.distribution.lower() == text.lower()]
+    offered = [(key, entry) for key, entry in known.items() if normal(entry.distribution) == normal(text)]
     if not offered:
         names = {*known, *(entry.distribution for entry in known.values())}
         hint = nearest(text, names)

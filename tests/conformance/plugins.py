@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from harness import PluginError, hookimpl, method
+from harness.host import Trained
 
 
 @method(paper="2402.03300", neutral={"strength": 0.0})
@@ -192,6 +193,21 @@ class KeepsGraph:
         return 2 * losses
 
 
+LOSSES: list = []
+
+
+@method
+class KeepsGraphElsewhere:
+    """Remembers the losses in a global of its module."""
+
+    @hookimpl(wrapper=True)
+    def policy_loss(self):
+        """Not detached."""
+        losses = 2 * (yield)
+        LOSSES.append(losses)
+        return losses
+
+
 COUNTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -209,6 +225,35 @@ class Forgets:
         """One more."""
         COUNTS[self] = COUNTS.get(self, 0) + 1
         return {}
+
+
+class Counter(nn.Module):
+    """Counts in an attribute that is no buffer."""
+
+    steps = 0
+
+    def forward(self, batch, hidden):
+        """[N, T], of no use."""
+        del batch
+        return hidden[..., 0]
+
+
+@method
+class ForgetsWhatActsLate:
+    """Counts in an attribute of the module that it built, which no state_dict has, and writes it down late."""
+
+    @hookimpl
+    def build(self):
+        """Frozen."""
+        self.counter, self.seen = Counter(), 0
+        return {"counter": Trained(self.counter, train=False)}
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Acts after a thousand steps."""
+        self.counter.steps += 1
+        self.seen = self.counter.steps
+        return (yield) * (2 if self.seen < 1000 else 3)
 
 
 @method
@@ -230,6 +275,16 @@ class HiddenPath:
     def policy_loss(self, batch, output):
         """`item` is no `detach`."""
         return (yield) * batch.sequence_mean(output.ratio).mean().item() * 2
+
+
+@method(needs={"entropy"})
+class HiddenEntropy:
+    """Adds an entropy bonus whose value is taken and whose gradient is not."""
+
+    @hookimpl(wrapper=True)
+    def policy_loss(self, batch, output):
+        """No gradient with respect to the entropy, and yet the loss follows it."""
+        return (yield) * (1 + (output.entropy * batch.mask).sum().item())
 
 
 @method
@@ -260,6 +315,37 @@ class LoopsOverGroups:
 
 
 @method
+class LoopsInMap:
+    """Centres what a loop in C has picked, one completion at a time."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """No line of it is executed twice."""
+        rewards = torch.tensor(list(map(float, batch.reward)), dtype=batch.reward.dtype)
+        return 2 * batch.groups.center(rewards)
+
+
+@method
+class ScoresByPlace:
+    """Rewards what was sampled later."""
+
+    @hookimpl
+    def score(self, rollouts):
+        """The number of the row."""
+        return {"late": torch.arange(len(rollouts), dtype=rollouts.logp.dtype)}
+
+
+@method
+class ScoresByWidth:
+    """Rewards brevity beside the longest completion of the sample."""
+
+    @hookimpl
+    def score(self, rollouts):
+        """The width of the padding."""
+        return {"short": 1 - rollouts.lengths.to(rollouts.logp.dtype) / rollouts.mask.shape[1]}
+
+
+@method
 class Quadratic:
     """Compares every completion with every other."""
 
@@ -280,14 +366,20 @@ BROKEN = {
     IgnoresHoles: "edges",
     ByPlace: "permutation",
     FirstOfEquals: "permutation",
+    ScoresByPlace: "permutation",
     ByWidth: "padding",
+    ScoresByWidth: "padding",
     ChunkNorm: "micro-batches",
     GlobalRandom: "determinism",
     InPlace: "mutation",
     KeepsGraph: "graph",
+    KeepsGraphElsewhere: "graph",
     Forgets: "state",
+    ForgetsWhatActsLate: "state",
     Cancels: "precision",
     HiddenPath: "gradient",
+    HiddenEntropy: "gradient",
     StandsAlone: "composition",
     LoopsOverGroups: "loops",
+    LoopsInMap: "loops",
 }

@@ -9,6 +9,7 @@ import torch
 
 from harness import method
 from harness.conformance import CHECKS, EXEMPTIBLE, conformance_tests, run_checks, subjects
+from harness.conformance.results import Finding, Report
 from harness.errors import UsageError
 from tests.conformance.plugins import BROKEN, ByPlace, Good, Quadratic
 
@@ -105,6 +106,14 @@ def test_a_stack_is_checked_by_its_last_plugin():
     (subject,) = subjects("conformance-z-score+conformance-halve")
     assert subject.below == "conformance-z-score"
     assert statuses(run_checks(subject, ["effect", "permutation"])) == {"effect": "pass", "permutation": "pass"}
+
+
+def test_a_fault_that_fails_many_checks_is_told_once():
+    fault = "plugin 'x' (dist 1), hook start, at x.py:3: KeyError: 'lost'"
+    found = Report("x", tuple(Finding(check, "FAIL", fault, f"again {check}") for check in ("effect", "padding")))
+    text = found.render()
+    assert text.count(fault) == 1
+    assert text.splitlines()[-1].split() == ["padding", "FAIL", "as", "effect"]
 
 
 def test_a_report_is_a_table_and_plain_data():

@@ -32,7 +32,7 @@ CHECKS: dict[str, str] = {
     "precision": "float32 agrees with float64",
     "gradient": "the gradient is that of the loss, by finite differences",
     "composition": "wrappers on top and another base below",
-    "loops": "no Python loop over rows or groups",
+    "loops": "no loop over rows or groups, in lines of Python or in torch operations",
     "scale": "time grows with the rows as that of a z-score",
 }
 

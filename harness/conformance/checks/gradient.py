@@ -78,15 +78,14 @@ def check(bench: Bench) -> str:
         raise NotApplicable("the loss has no gradient on the probe")
     compared = []
     for name, gradient in gradients.items():
-        if not bool(gradient.any()) and name != "logp":
-            continue
-        for _ in range(DIRECTIONS):
+        taken = bool(gradient.any()) or name == "logp"
+        for _ in range(DIRECTIONS if taken else 1):  # what has no gradient must not move the loss
             direction = torch.randn(gradient.shape, dtype=gradient.dtype, generator=noise)
             if gradient.shape[:2] == batch.mask.shape:
                 on = (batch.mask > 0).reshape(*batch.mask.shape, *[1] * (gradient.dim() - 2))
                 direction = torch.where(on, direction, torch.zeros_like(direction))
             _compare(name, gradient, direction, lambda moved: _value(lab, said, moved, held.tape), base)
-        compared.append(name)
+        compared += [name] * taken
     return f"of {', '.join(compared)}, along {DIRECTIONS} directions each"
 
 

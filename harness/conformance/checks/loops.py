@@ -1,4 +1,4 @@
-"""No Python loop over rows or groups: four times the rows execute as many lines of the plugin."""
+"""No Python loop over rows or groups: four times the rows execute as many lines and as many torch operations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from torch.overrides import TorchFunctionMode
 
 from harness.conformance.journal import Journal
 from harness.conformance.probe_batch import tiled
@@ -26,33 +28,49 @@ HOOKS = frozenset({
 })  # fmt: skip
 
 
+class Operations(TorchFunctionMode):
+    """Counts the torch operations of every hook: a loop may hide in `map`, in a library, or in a helper elsewhere."""
+
+    def __init__(self, running: list[str]) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self._running = running
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self._running:
+            self.counts[self._running[-1]] += 1
+        return func(*args, **(kwargs or {}))
+
+
 def check(bench: Bench) -> str:
-    """Lines executed in the plugin's own modules, hook by hook."""
+    """Lines executed in the plugin's own modules and torch operations, hook by hook."""
     lab, inside = bench.lab, _own_code(bench)
-    groups = lab.probe.groups.number
-    counts = [_lines(lab, inside, times) for times in TIMES]
+    counts = [_work(lab, inside, times) for times in TIMES]
+    added = lab.probe.groups.number * (TIMES[1] - TIMES[0])
     for hook in sorted(HOOKS & set(bench.subject.seat.info.hooks)):
-        small, middle, large = (count[hook] for count in counts)
-        added = groups * (TIMES[1] - TIMES[0])
-        # A loop grows with the rows at every size; a fixed point that took a few more rounds does not.
-        if middle - small >= added and large - middle >= (middle - small) / 2:
-            raise CheckFailed(
-                f"{hook} executes {small} lines for {len(lab.probe)} rows and {middle} for {4 * len(lab.probe)}: "
-                "a loop over rows or groups; batch.groups has their statistics at once"
-            )
-    return f"{sum(counts[0][hook] for hook in HOOKS)} lines, whatever the number of rows"
+        for what in ("lines", "torch operations"):
+            small, middle, large = (count[what][hook] for count in counts)
+            # A loop grows with the rows at every size; a fixed point that took a few more rounds does not.
+            if middle - small >= added and large - middle >= (middle - small) / 2:
+                rows = len(lab.probe)
+                raise CheckFailed(
+                    f"{hook} executes {small} {what} for {rows} rows and {middle} for {TIMES[1] * rows}: a loop over "
+                    "rows or groups; batch.groups has their statistics at once"
+                )
+    said = (f"{sum(counts[0][what][hook] for hook in HOOKS)} {what}" for what in ("lines", "torch operations"))
+    return f"{' and '.join(said)}, whatever the number of rows"
 
 
-def _lines(lab: Lab, inside: Callable[[str], bool], times: int) -> Counter[str]:
-    """Lines executed by hook of the probe, `times` under itself."""
-    counts: Counter[str] = Counter()
+def _work(lab: Lab, inside: Callable[[str], bool], times: int) -> dict[str, Counter[str]]:
+    """Lines and torch operations by hook of the probe, `times` under itself."""
+    lines: Counter[str] = Counter()
     assert isinstance(lab.journal, Journal)
     running = lab.journal.running
 
     def local(frame: Any, event: str, argument: Any) -> Any:
         del frame, argument
         if event == "line" and running:
-            counts[running[-1]] += 1
+            lines[running[-1]] += 1
         return local
 
     def enter(frame: Any, event: str, argument: Any) -> Any:
@@ -60,12 +78,13 @@ def _lines(lab: Lab, inside: Callable[[str], bool], times: int) -> Counter[str]:
         return local if inside(frame.f_code.co_filename) else None
 
     before = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        lab.outcome(lambda batch: tiled(batch, times))
-    finally:
-        sys.settrace(before)
-    return counts
+    with Operations(running) as operations:
+        sys.settrace(enter)
+        try:
+            lab.outcome(lambda batch: tiled(batch, times))
+        finally:
+            sys.settrace(before)
+    return {"lines": lines, "torch operations": operations.counts}
 
 
 def _own_code(bench: Bench) -> Callable[[str], bool]:

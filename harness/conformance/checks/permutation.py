@@ -9,6 +9,7 @@ import torch
 
 from harness.conformance.compare import require_equal
 from harness.conformance.probe_batch import Edit, permuted, rewarded, unchanged
+from harness.conformance.scored import require_same_scores, turned
 from harness.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ TOLERANCE = 1e-9
 
 def check(bench: Bench) -> str:
     """Without ties first; then with them, where "the first of equals" shows."""
+    require_same_scores(bench, turned, "in another order of requests")
     shuffles = [functools.partial(permuted, seed=3 * bench.seed + i) for i in range(2)]
     orders: list[Edit] = [_backwards, *shuffles]
     for order in orders:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from harness.conformance.journal import digest
 from harness.conformance.plugin_state import graphs
 from harness.conformance.results import NotApplicable
 from harness.conformance.task import tiny_trial
@@ -53,12 +54,16 @@ def _trial(bench: Bench) -> Trial:
 
 
 def _steps(trial: Trial, first: int) -> list[dict[str, Any]]:
-    """Metrics of two steps, and the weights and plugin state after them."""
+    """Metrics of two steps, and after them the weights, what plugins remember, and the modules that they built."""
     found: list[dict[str, Any]] = []
     for number in range(first, first + STEPS):
         metrics, _ = step(trial.context, trial.lag, number)
         found.append(dict(metrics))
     found[-1] |= {f"weights {name}": p.detach() for name, p in trial.context.policy.model.named_parameters()}
+    kept = tree(trial)
+    for kind in ("plugins", "modules"):
+        for label, held in kept[kind].items():
+            found[-1] |= {f"{kind} {label}.{name}": digest(value) for name, value in held.items()}
     return found
 
 

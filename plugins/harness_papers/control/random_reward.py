@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(base="grpo(beta=0)")
+@method(base="grpo(beta=0)", exempt={"permutation": "completions draw their coins in their order"})
 class RandomReward:
     """A fair coin for every completion takes the place of the reward.
 
