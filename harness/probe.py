@@ -13,7 +13,6 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Iterator, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch import Tensor
 from harness.batch import Batch, PolicyOutput
 from harness.errors import UsageError
 from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, discover, parse_stack
+from harness.host.standin import begin, stand_in
 from harness.probe_inputs import as_tensor, plain_batch
 
 __all__ = [
@@ -198,14 +198,12 @@ def _named(method: Method) -> tuple[str, Catalogue]:
 def _begin(method: Method, params: Mapping[str, Any] | None, **inputs: Any) -> tuple[HookCaller, Batch]:
     """The started stack and the batch, grouped as the stack groups."""
     batch = plain_batch(inputs)
-    state = SimpleNamespace(
-        step=0, progress=0.0, round=0, seed=0, hook="start", group_size=int(batch.groups.count().max()),
-        prompts_per_step=batch.groups.number, max_tokens=batch.max_tokens, max_rounds=1, minibatches=1,
-        updates_per_batch=1, temperature=1.0, generator=torch.Generator().manual_seed(0), metrics={}, modules={},
-        gathered=batch, pool=None, task=None, policy=None, reference=None,
+    state = stand_in(
+        group_size=int(batch.groups.count().max()), prompts=batch.groups.number, max_tokens=batch.max_tokens,
+        gathered=batch,
     )  # fmt: skip
     hooks = _stack(method, params).caller(state)
-    hooks.start(run=SimpleNamespace(**vars(state), state=state, rollout=lambda *_, **__: batch))
+    begin(hooks, batch)
     return hooks, batch.replace(group_keys=hooks.group_by(batch=batch))
 
 

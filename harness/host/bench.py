@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +18,7 @@ from harness.host.parsing import PluginSpec
 from harness.host.plugin import method
 from harness.host.regime import Regime
 from harness.host.stack import Seat
+from harness.host.standin import begin, stand_in
 
 if TYPE_CHECKING:
     from harness.host.caller import HookCaller
@@ -143,13 +143,8 @@ def _again(plugin: Any) -> Any:
 def _started(seats: Sequence[Seat], batch: Batch) -> HookCaller:
     from harness.host.caller import HookCaller
 
-    state = SimpleNamespace(
-        step=0, progress=0.0, round=0, seed=0, hook="start", group_size=SIZE, prompts_per_step=GROUPS,
-        max_tokens=TOKENS, max_rounds=1, minibatches=1, updates_per_batch=1, temperature=1.0, metrics={}, modules={},
-        generator=torch.Generator().manual_seed(0), gathered=batch, pool=None, task=None, policy=None, reference=None,
-    )  # fmt: skip
-    hooks = HookCaller(seats, state)
-    hooks.start(run=SimpleNamespace(**vars(state), state=state, rollout=lambda *_, **__: batch))
+    hooks = HookCaller(seats, stand_in(group_size=SIZE, prompts=GROUPS, max_tokens=TOKENS, gathered=batch))
+    begin(hooks, batch)
     return hooks
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +11,7 @@ from harness.batch import Batch
 from harness.errors import HarnessError
 from harness.host import HookCaller, Stack
 from harness.host.info import scope_of
+from harness.host.standin import begin, stand_in
 from harness.lab.draw import Simulation
 from harness.policies.rollouts import Request
 
@@ -78,7 +77,7 @@ def sized(stack: Stack, group_size: int) -> int:
     """
     if not any("allocate_rollouts" in seat.info.hooks for seat in stack.seats):
         return group_size
-    state: Any = SimpleNamespace(group_size=group_size, hook="allocate_rollouts", step=0, progress=0.0, seed=0, round=0)
+    state = stand_in(group_size=group_size, prompts=1, max_tokens=1)
     state.request = lambda prompt, n=None, **_: Request(prompt, (0,), group_size if n is None else n)
     try:
         asked = {request.n for request in stack.caller(state).allocate_rollouts(prompts=["a", "b", "c"])}
@@ -91,17 +90,11 @@ def sized(stack: Stack, group_size: int) -> int:
 
 def _started(stack: Stack, simulation: Simulation) -> HookCaller:
     """A caller whose methods have been told where they are."""
-    size = simulation.setting.group_size
-    state: Any = SimpleNamespace(
-        step=0, progress=0.0, round=0, seed=0, hook="start", group_size=size, prompts_per_step=simulation.prompts,
-        max_tokens=simulation.world.mask.shape[1], max_rounds=1, minibatches=1, updates_per_batch=1, temperature=1.0,
-        generator=torch.Generator().manual_seed(0), metrics={}, modules={}, gathered=None, pool=None, task=None,
-        policy=None, reference=None,
-    )  # fmt: skip
-    hooks = stack.caller(state)
+    size, tokens = simulation.setting.group_size, simulation.world.mask.shape[1]
+    hooks = stack.caller(stand_in(group_size=size, prompts=simulation.prompts, max_tokens=tokens))
     first = simulation.batch(0, 1)
     try:
-        hooks.start(run=SimpleNamespace(**vars(state), state=state, rollout=lambda *_, **__: first))
+        begin(hooks, first)
     except (AttributeError, TypeError) as error:
         raise NotInTheLab(f"{stack}: its start needs a real run ({error})") from error
     return hooks
