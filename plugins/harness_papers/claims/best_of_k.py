@@ -79,7 +79,8 @@ def old_samples_are_corrected() -> Evidence:
         logp, old = (np.log(chances)[drawn.ravel()][:, None] for chances in (new, CHANCES))
         true = best_of(new, REWARDS, 3)
         for name, text in (
-            ("maxk without baseline", "maxk(k=3, baseline='none')"), ("on-policy weights without", "pkpo(k=3, kind='plain')"),
+            ("maxk without baseline", "maxk(k=3, baseline='none')"),
+            ("on-policy weights without", "pkpo(k=3, kind='plain')"),
             ("maxk as by default", "maxk(k=3)"), ("on-policy weights as by default", "pkpo(k=3)"),
         ):  # fmt: skip
             _, gradient = objective(
