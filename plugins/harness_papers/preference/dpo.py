@@ -23,6 +23,8 @@ class DPO:
     The paper trains on given pairs; here a group's rewards form them, anew at every step. pairs: "extremes" is the best
     against the worst, "ordered" every pair with unequal rewards. smoothing: the share of wrong labels (conservative
     DPO), 0 in the paper.
+    margin: the least difference of rewards that is a preference; without one, small shaped parts of the reward decide
+    between two wrong answers as if it mattered.
     Edge cases: ties are no pair; a batch without any has loss 0.
     Source: arXiv 2305.18290, TRL. Confidence: code.
     """
@@ -30,9 +32,10 @@ class DPO:
     beta: float = 0.1
     smoothing: float = 0.0
     pairs: Literal["extremes", "ordered"] = "extremes"
+    margin: float = 0.0
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The mean over pairs."""
-        pairs = ranked_pairs(batch, self.pairs)
+        pairs = ranked_pairs(batch, self.pairs, self.margin)
         return pairs.mean(logistic(self.beta * reference_gap(batch, output, pairs), self.smoothing))

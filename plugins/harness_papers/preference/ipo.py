@@ -23,17 +23,20 @@ class IPO:
 
     pairs: "extremes" is the best against the worst, "ordered" every pair with unequal rewards. normalize: D over the
     length, as TRL has it after asking the authors. tau: 0.1 is TRL's.
+    margin: the least difference of rewards that is a preference; without one, small shaped parts of the reward decide
+    between two wrong answers as if it mattered.
     Edge cases: ties are no pair.
     Source: arXiv 2310.12036, TRL. Confidence: code.
     """
 
     tau: float = 0.1
     pairs: Literal["extremes", "ordered"] = "extremes"
+    margin: float = 0.0
     normalize: bool = False
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The mean square over pairs."""
         moved = completion_log_ratio(batch, output, "reference", normalize=self.normalize)
-        pairs = ranked_pairs(batch, self.pairs)
+        pairs = ranked_pairs(batch, self.pairs, self.margin)
         return pairs.mean((pairs.gap(moved) - 1 / (2 * self.tau)).square())

@@ -22,9 +22,10 @@ class KTO:
     L = mean over completions of desired (1 - sigmoid(beta (D_i - z))) for good ones and
     undesired (1 - sigmoid(beta (z - D_i))) for bad ones.
 
-    good: "correct" is the task's verdict; "above" a reward above the group's mean, below it is bad, and at it neither.
-    The paper has single labelled answers and estimates z from mismatched ones, as its answers are not the policy's;
-    they are here.
+    balance: the weight of the bad ones is multiplied by the number of good ones over theirs in the minibatch, where
+    there are both: the paper wants desired n_good / (undesired n_bad) in 1 to 4/3. good: "correct" is the task's
+    verdict; "above" a reward above the group's mean, below it is bad, and at it neither. The paper has single labelled
+    answers and estimates z from mismatched ones, as its answers are not the policy's; they are here.
     Edge cases: needs no pair, and groups of one teach under "correct".
     Source: arXiv 2402.01306, TRL. Confidence: code.
     """
@@ -32,6 +33,7 @@ class KTO:
     beta: float = 0.1
     desired: float = 1.0
     undesired: float = 1.0
+    balance: bool = True
     good: Literal["correct", "above"] = "correct"
 
     @hookimpl
@@ -44,5 +46,7 @@ class KTO:
         who = who & (sign != 0)
         level = (moved.detach() * who).sum() / who.sum().clamp_min(1)
         apart = self.beta * sign * (moved - level.clamp_min(0))
-        weight = torch.where(sign > 0, self.desired, self.undesired) * who
+        number = [(who & side).sum().to(moved.dtype) for side in (sign > 0, sign < 0)]
+        share = number[0] / number[1] if self.balance and number[0] and number[1] else torch.ones_like(level)
+        weight = torch.where(sign > 0, self.desired, self.undesired * share) * who
         return (weight * (1 - apart.sigmoid())).sum() / who.sum().clamp_min(1)

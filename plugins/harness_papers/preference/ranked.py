@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["best_and_worst", "logistic", "ranked_pairs", "reference_gap"]
 
 
-def ranked_pairs(batch: Batch, kind: str) -> Pairs:
-    """The pairs of the rows that train, the better rewarded first; ties are none. `kind`: see `pairs_within`."""
-    return pairs_within(batch.groups, batch.reward, counted(batch), kind)
+def ranked_pairs(batch: Batch, kind: str, margin: float = 0.0) -> Pairs:
+    """The pairs of the rows that train, the better rewarded first; ties are none. `kind`: see `pairs_within`.
+
+    margin: pairs whose rewards differ by less are none either.
+    """
+    pairs = pairs_within(batch.groups, batch.reward, counted(batch), kind)
+    return pairs.where(pairs.gap(batch.reward) >= margin, batch.groups) if margin else pairs
 
 
 def best_and_worst(batch: Batch) -> Pairs:

@@ -22,6 +22,8 @@ class SimPO:
 
     beta, gamma: the paper's ranges are 2 to 2.5 and 0.3 to 1.6; 2 and 0.5 are those of TRL. pairs: "extremes" is the
     best against the worst, "ordered" every pair with unequal rewards.
+    margin: the least difference of rewards that is a preference; without one, small shaped parts of the reward decide
+    between two wrong answers as if it mattered.
     Edge cases: ties are no pair; an empty completion has p = 0.
     Source: arXiv 2405.14734, TRL. Confidence: code.
     """
@@ -29,9 +31,10 @@ class SimPO:
     beta: float = 2.0
     gamma: float = 0.5
     pairs: Literal["extremes", "ordered"] = "extremes"
+    margin: float = 0.0
 
     @hookimpl
     def loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The mean over pairs."""
-        pairs = ranked_pairs(batch, self.pairs)
+        pairs = ranked_pairs(batch, self.pairs, self.margin)
         return pairs.mean(logistic(self.beta * pairs.gap(batch.sequence_mean(output.logp)) - self.gamma))

@@ -26,6 +26,13 @@ def test_which_pairs():
         group_loss("dpo(pairs='best')", rewards, moved)
 
 
+def test_small_differences_can_be_left_out():
+    rewards, moved = [1.0, 0.1, 0.0], [0.3, 0.2, 0.1]
+    slope = group_loss("dpo(pairs='ordered', margin=0.5)", rewards, moved)[1]
+    assert slope[0] == pytest.approx(-slope[1] - slope[2])
+    assert group_loss("dpo(margin=2.0)", rewards, moved)[0] == 0
+
+
 def test_ties_are_no_pair():
     loss, slope = group_loss("dpo", [1, 1], [0.4, 0.0])
     assert loss == 0

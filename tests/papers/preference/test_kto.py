@@ -22,6 +22,13 @@ def test_the_reference_point_is_not_below_zero():
     assert loss == pytest.approx(1 - sigmoid(-2.0))
 
 
+def test_both_kinds_weigh_the_same():
+    _, slope = group_loss("kto", [1, 0, 0, 0], [0] * 4)
+    assert slope == pytest.approx(np.array([-1, 1 / 3, 1 / 3, 1 / 3]) * 0.025 / 4)
+    plain = group_loss("kto(balance=False)", [1, 0, 0, 0], [0] * 4)[1]
+    assert plain == pytest.approx(np.array([-1, 1, 1, 1]) * 0.025 / 4)
+
+
 def test_who_is_good():
     assert group_loss("kto", [1, 1], [0, 0])[1] == pytest.approx([-0.0125, -0.0125])
     assert group_loss("kto(good='above')", [1, 1], [0, 0])[1] == pytest.approx([0, 0])
