@@ -26,8 +26,8 @@ class MaxK:
     completions (detached): w_ii = C(i-1, k-1) (1 + d_i) + C(i-2, k-2) sum_{l<i} d_l,
     w_ij = C(j-2, k-2) (1 + d_i + d_j) + C(j-3, k-3) sum_{l<j, l/=i} d_l.  Token loss -n (r_i - b_i) logp.
 
-    baseline: "loo-1" subtracts the best of the same subsets without i, on-policy ("group": the z-score of r, the
-    paper's "BoN mean", + eps; "none"). k: at most the size of the group.
+    baseline: "loo-1" subtracts the best of the same subsets without i, times 1 + d_i so that it adds nothing on average
+    off-policy either ("group": the z-score of r, the paper's "BoN mean", + eps; "none"). k: at most the group's size.
     Edge cases: d = 0 is PKPO; equal rewards and groups of one give 0 ("none": c k).
     Source: arXiv 2510.23393, formulas checked against all subsets. Confidence: paper (k in training not found).
     """
@@ -52,9 +52,7 @@ class MaxK:
             return groups.standardize(share, eps=self.eps)
         if self.baseline == "none":
             return share
-        k = size.clamp_max(self.k)
-        rest = best_without(groups, reward, (k - 1).clamp_min(1)) * k
-        return torch.where(k > 1, share - rest, reward - groups.leave_one_out_mean(reward))
+        return share - self._baseline(groups, reward)
 
     @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
@@ -64,8 +62,17 @@ class MaxK:
         moved = ratio.clamp(-20, 20).expm1().to(batch.rewards.dtype)
         reward, still = batch.reward, torch.zeros_like(moved)
         step = self._share(batch.groups, reward, moved) - self._share(batch.groups, reward, still)
-        correction = (step * batch.groups.count()).to(output.logp.dtype)
+        step = step * batch.groups.count()
+        if self.baseline == "loo-1":
+            step = step - moved * self._baseline(batch.groups, reward)
+        correction = step.to(output.logp.dtype)
         return -(batch.advantages + correction[:, None]) * output.logp
+
+    def _baseline(self, groups: Groups, reward: Tensor) -> Tensor:
+        """[N] n b_i, of the others alone: k times the mean best of their (k - 1)-subsets, their mean where k is 1."""
+        k = groups.count().clamp_max(self.k)
+        rest = best_without(groups, reward, (k - 1).clamp_min(1)) * k
+        return torch.where(k > 1, rest, groups.leave_one_out_mean(reward))
 
     def _share(self, groups: Groups, reward: Tensor, moved: Tensor) -> Tensor:
         """[N] r_i."""

@@ -40,6 +40,24 @@ def test_where_the_policy_has_not_moved_it_is_pkpo(k):
     assert raw == approx(advantages("pkpo", REWARDS, params={"k": k, "kind": "plain"}))
 
 
+def test_the_baseline_adds_nothing_on_average_for_an_older_policy():
+    """Two completions of two kinds, all four draws: the expected gradient is that without a baseline."""
+    old, new = np.array([0.3, 0.7]), np.array([0.5, 0.5])
+    kinds = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    chance = old[kinds].prod(1)
+
+    def expected(baseline):
+        flat = kinds.ravel()
+        fields = {"logp": np.log(new)[flat][:, None], "logp_old": np.log(old)[flat][:, None], "mask": np.ones((8, 1))}
+        params = {"k": 2, "baseline": baseline}
+        group, rewards = np.repeat(np.arange(4), 2), flat.astype(float)
+        _, gradient = probe.loss("maxk", rewards=rewards, group=group, params=params, **fields)
+        score = np.eye(2)[kinds] - new
+        return (chance[:, None, None] * gradient.reshape(4, 2, 1) * score).sum((0, 1))
+
+    assert expected("loo-1") == approx(expected("none"))
+
+
 def test_edges():
     assert advantages("maxk(k=1)", REWARDS) == approx(advantages("rloo(beta=0)", REWARDS))
     assert not advantages("maxk", [0.3] * 4).any()
