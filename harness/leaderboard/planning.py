@@ -61,21 +61,20 @@ def spreads(board: Board) -> list[Spread]:
 
 def plan(found: Sequence[Spread], effect: float, *, power: float = 0.8, comparisons: int = 1) -> list[Plan]:
     """Seeds that each spread needs to find `effect` with the chance `power`; UsageError where no number does."""
-    return [
-        Plan(
-            spread,
-            *(
-                statistics.seeds_needed(
-                    effect, spread.deviation, power=power, level=LEVEL, comparisons=family, least=LEAST_SEEDS
-                )
-                for family in (1, comparisons)
-            ),
-            detectable=tuple(
-                statistics.minimum_detectable_effect(
-                    seeds, spread.deviation, power=power, level=LEVEL, comparisons=comparisons
-                )
-                for seeds in SHOWN
-            ),
+    return [one_plan(spread, effect, power, comparisons) for spread in found]
+
+
+def one_plan(spread: Spread, effect: float, power: float, comparisons: int) -> Plan:
+    """The plan of one spread."""
+
+    def seeds(family: int) -> int:
+        return statistics.seeds_needed(
+            effect, spread.deviation, power=power, level=LEVEL, comparisons=family, least=LEAST_SEEDS
         )
-        for spread in found
-    ]
+
+    def least(seeds: int) -> float:
+        return statistics.minimum_detectable_effect(
+            seeds, spread.deviation, power=power, level=LEVEL, comparisons=comparisons
+        )
+
+    return Plan(spread, seeds(1), seeds(comparisons), tuple(least(n) for n in SHOWN))
