@@ -45,13 +45,7 @@ def app() -> object:
         """Options before the command."""
 
     for name in COMMANDS:
-        try:
-            module = importlib.import_module(f"harness.cli.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"harness.cli.{name}":
-                raise
-            continue
-        module.register(application)
+        importlib.import_module(f"harness.cli.{name}").register(application)
     return application
 
 

@@ -1,4 +1,4 @@
-"""What must hold for every method: padding and order change nothing, and no edge of a batch breaks it."""
+"""What must hold for methods of every kind: padding and order change nothing, and no edge of a batch breaks it."""
 
 import pytest
 import torch
