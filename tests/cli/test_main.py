@@ -56,7 +56,7 @@ def test_every_module_with_a_command_is_in_the_table():
         (["rum"], "No such command 'rum'"),
         (["run", "--fast"], "No such option"),
         (["run", "tinny"], "Did you mean 'tiny'"),
-        (["run"], "which suite? Bundled: quickstart"),
+        (["run"], "which suite? Bundled: "),
         (["run", "tiny", "--workers", "x"], "--workers"),
         (
             ["compare", "a"],
