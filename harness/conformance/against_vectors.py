@@ -44,6 +44,9 @@ def compare_with(subject: Subject, path: Path) -> Finding:
             wrong.append(f"{case.id}: {result}")
     took = time.perf_counter() - began
     compared = len(cases) - len(strange)
+    if not compared:
+        text = f"none of its {len(cases)} cases has params that are fields of it: {strange[0]}"
+        return Finding("vectors", "n.a.", text, seconds=took)
     aside = f"; {len(strange)} cases cannot be compared: {strange[0]}" if strange else ""
     if not wrong:
         return Finding("vectors", "warn" if strange else "pass", f"{compared} cases as expected{aside}", seconds=took)

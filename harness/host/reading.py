@@ -111,9 +111,10 @@ def read_classes(
 
 
 def _host_api(tree: ast.Module) -> dict[str, str]:
-    """The module's `HOST_API = ">=1,<2"` as a decorator argument."""
+    """The module's `HOST_API = ">=1,<2"`, annotated or not, as a decorator argument."""
     for node in tree.body:
-        names = {target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)}
+        targets = [*getattr(node, "targets", ()), getattr(node, "target", None)]
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
         value = getattr(node, "value", None)
         if CONSTANT in names and isinstance(value, ast.Constant) and isinstance(value.value, str):
             return {"host_api": ast.unparse(value)}

@@ -31,10 +31,11 @@ def test_the_decorator_refuses_before_anything_else_is_looked_at():
         method(host_api=f">={NEWER}")(broken)
 
 
-@pytest.mark.parametrize("by", ["decorator", "module"])
+@pytest.mark.parametrize("by", ["decorator", "module", "annotated"])
 def test_an_installed_method_for_another_host_is_listed_and_refused_without_importing_it(install, by):
-    if by == "module":
-        source = f'HOST_API = ">={NEWER},<{NEWER + 1}"\nraise RuntimeError("imported")\n' + ALONE
+    if by != "decorator":
+        constant = "HOST_API" if by == "module" else "HOST_API: str"
+        source = f'{constant} = ">={NEWER},<{NEWER + 1}"\nraise RuntimeError("imported")\n' + ALONE
     else:
         source = ALONE.replace("@method(", f'@method(host_api=">={NEWER},<{NEWER + 1}", ')
         source += 'raise RuntimeError("imported")\n'
