@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="harpg", paper="2302.01734", base="grpo(beta=0)")
+@method(name="harpg", paper="2302.01734", base="rloo(beta=0)")
 class HARPG:
     """The momentum is moved to the present weights by a Hessian product along the last step; steps have one length.
 
@@ -26,6 +26,7 @@ class HARPG:
     2 radius, on the batch of the step, whose ratios are to th; the paper samples one more trajectory at th^. Two more
     gradients a step, charged. eta: None is (2 / (t + 2))^(4/5). length: ours, under the suite's schedule.
     State: momentum and the last step. Edge cases: m = 0 skips the step; eta = 1 is normalised SGD.
+    The gradient is to be that of the return: advantages over a std make a step of one length out of noise.
     Source: arXiv 2302.01734, from knowledge. Confidence: secondary.
     """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="n-pg-igt", paper="2302.01734", base="grpo(beta=0)")
+@method(name="n-pg-igt", paper="2302.01734", base="rloo(beta=0)")
 class NPGIGT:
     """Completions and gradients come from a point ahead, so that the momentum is of the present; its length is dropped.
 
@@ -26,6 +26,7 @@ class NPGIGT:
     length: ours; the paper shrinks it like 1 / (t + 1), here the suite's schedule of the learning rate does. One update
     a batch, whatever the suite says of minibatches; where older weights sample, only the gradient is taken ahead.
     State: momentum and the last step. Edge cases: m = 0 skips the step; eta = 1 is normalised SGD.
+    The gradient is to be that of the return: advantages over a std make a step of one length out of noise.
     Source: arXiv 2302.01734, from knowledge. Confidence: secondary.
     """
 

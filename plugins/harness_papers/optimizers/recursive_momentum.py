@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LIMIT = 20.0
 
 
-@method(name="recursive-momentum", paper="2306.01854", base="grpo(beta=0)")
+@method(name="recursive-momentum", paper="2306.01854", base="rloo(beta=0)")
 class RecursiveMomentum:
     """The momentum is corrected by the gradient of the same batch at the last weights; steps have one length.
 
@@ -28,6 +28,7 @@ class RecursiveMomentum:
     so far; the paper shrinks the length alike, it is ours and under the suite's schedule here. Its utilities of the
     state distribution come to the plain reward here. One update and two gradients a batch.
     State: momentum and the last step. Edge cases: the first step has m = g; m = 0 skips; eta = 1 is normalised SGD.
+    The gradient is to be that of the return: advantages over a std make a step of one length out of noise.
     Source: arXiv 2306.01854, from knowledge. Confidence: secondary.
     """
 
