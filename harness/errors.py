@@ -39,11 +39,17 @@ class UnusablePlugin(PluginError):  # noqa: N818 - what it is, not only that it 
 _LISTED = 24  # more names than these are no help in a line
 
 _CULPRIT = "plugin "  # how the notes begin that say whose an exception is
+_HINT = "hint: "  # and those that say what to do about it
 
 
-def blame(error: BaseException, culprit: str) -> None:
-    """Note on an exception whose it is ("plugin 'x' (dist 1.0), hook keep, at file.py:12"); its type stays."""
+def blame(error: BaseException, culprit: str, hint: str = "") -> None:
+    """Note on an exception whose it is ("plugin 'x' (dist 1.0), hook keep, at file.py:12"), and what to do about it.
+
+    Its type stays.
+    """
     error.add_note(culprit)
+    if hint:
+        error.add_note(f"{_HINT}{hint}")
 
 
 def blamed(error: BaseException) -> bool:
@@ -52,11 +58,13 @@ def blamed(error: BaseException) -> bool:
 
 
 def told(error: BaseException) -> str:
-    """An exception in one line: whose it is, its kind unless the text is meant for users, and its text."""
+    """An exception in one line: whose it is, its kind unless the text is meant for users, its text, and what to do."""
     text = " ".join(str(error).split())
     line = text if isinstance(error, HarnessError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
-    notes = [str(note) for note in getattr(error, "__notes__", ()) if str(note).startswith(_CULPRIT)]
-    return ": ".join([*notes[:1], line])
+    notes = [str(note) for note in getattr(error, "__notes__", ())]
+    culprits = [note for note in notes if note.startswith(_CULPRIT)]
+    hints = [note.removeprefix(_HINT) for note in notes if note.startswith(_HINT)]
+    return "; ".join([": ".join([*culprits[:1], line]), *hints[:1]])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

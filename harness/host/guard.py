@@ -27,7 +27,7 @@ class Guarded:
         for hook, kind in implementations(type(plugin)).items():
             function = getattr(plugin, hook)
             make = _wrapper if kind == "wrapper" else _plain
-            setattr(self, hook, make(Place(owner, hook, file_of(function), current, called), function))
+            setattr(self, hook, make(Place(owner, hook, file_of(function), plugin, current, called), function))
 
 
 def _plain(place: Place, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.errors import HarnessError, PluginError, UsageError, blame, blamed
 from harness.host.contracts import CHECKS, NONE_ALLOWED, check_extras
+from harness.host.hints import hint
 from harness.host.shapes import Breach, describe
 
 __all__ = ["Call", "Owner", "Place", "file_of"]
@@ -56,6 +57,7 @@ class Place:
     owner: Owner
     hook: str
     file: str
+    plugin: Any
     current: Callable[[], Call]
     called: set[tuple[str, str]]
 
@@ -77,7 +79,7 @@ class Place:
         if isinstance(error, PluginError | UsageError):
             raise Blamed(f"{self}: {error}") from error
         if not isinstance(error, HarnessError):
-            blame(error, f"{self}, at {self._line(error)}")
+            blame(error, f"{self}, at {self._line(error)}", hint(error, self.hook, self.plugin, self.file))
 
     def _line(self, error: Exception) -> str:
         """The last line of the plugin's own file that the exception came through, else the line that raised it."""
