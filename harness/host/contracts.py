@@ -115,13 +115,23 @@ def _next_round(value: Any, arguments: Arguments) -> Any:
     return None if value is None else _requests(value, arguments)
 
 
-def _augment(value: Any, _: Arguments) -> Any:
+def _augment(value: Any, arguments: Arguments) -> Any:
     expected = "the batch, with rows added"
     if not isinstance(value, Batch):
         raise Breach(expected, describe(value))
     if value.prompts is not None and len(value.prompts) != len(value):
         raise Breach(f"{expected}, and one prompt record a row", f"{len(value.prompts)} records for {len(value)} rows")
+    if _turned(arguments["batch"], value):
+        raise Breach("`correct` of the rows that stay: it is the task's verdict", "another one")
     return value
+
+
+def _turned(before: Batch, after: Batch) -> bool:
+    """Whether a row in its old place, with its prompt and its tokens, has another verdict."""
+    rows, tokens = min(len(before), len(after)), min(before.tokens, after.tokens)
+    same = (before.prompt[:rows] == after.prompt[:rows]) & (before.lengths[:rows] == after.lengths[:rows])
+    same &= (before.completion_ids[:rows, :tokens] == after.completion_ids[:rows, :tokens]).all(1)
+    return bool((same & (before.correct[:rows] != after.correct[:rows])).any())
 
 
 def check_extras(batch: Batch, before: Mapping[str, Any]) -> dict[str, Any]:

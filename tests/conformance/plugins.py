@@ -227,6 +227,17 @@ class Forgets:
         return {}
 
 
+@method
+class HangsItOnState:
+    """Counts on an object that is the loop's."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, state):
+        """Acts after a thousand steps."""
+        state.counter = getattr(state, "counter", 0) + 1
+        return (yield) * (2 if state.counter < 1000 else 3)
+
+
 class Counter(nn.Module):
     """Counts in an attribute that is no buffer."""
 
@@ -376,6 +387,7 @@ BROKEN = {
     KeepsGraphElsewhere: "graph",
     Forgets: "state",
     ForgetsWhatActsLate: "state",
+    HangsItOnState: "state",
     Cancels: "precision",
     HiddenPath: "gradient",
     HiddenEntropy: "gradient",

@@ -135,6 +135,8 @@ def test_augment():
     assert len(returning("augment", lambda b: b[[0, 1, 1]]).augment(batch=batch)) == 3
     with breaks("augment", "the batch"):
         returning("augment", lambda b: b.reward).augment(batch=batch)
+    with breaks("augment", "`correct` of the rows that stay"):
+        returning("augment", lambda b: b.replace(correct=~b.correct)).augment(batch=batch)
 
 
 def test_annotate():

@@ -35,6 +35,7 @@ def check(bench: Bench) -> str:
         checkpoint.save(Path(directory), STEPS, tree(straight))
         found = checkpoint.load_newest(Path(directory))
     assert found is not None
+    _require_nothing_left(straight, loaded)
     resume(loaded, found[1])
     expected, got = _steps(straight, STEPS), _steps(loaded, STEPS)
     for number, (one, other) in enumerate(zip(expected, got, strict=True)):
@@ -46,6 +47,15 @@ def check(bench: Bench) -> str:
             )
     held = _state(straight)
     return f"{STEPS} + {STEPS} steps are {2 * STEPS}" + (f"; state: {', '.join(held)}" if held else "; no state")
+
+
+def _require_nothing_left(run: Trial, fresh: Trial) -> None:
+    """Raise CheckFailed for an attribute that a plugin hung on `state`, which no checkpoint keeps."""
+    strange = sorted(set(vars(run.context.state)) - set(vars(fresh.context.state)))
+    if strange:
+        raise CheckFailed(
+            f"state.{strange[0]} is set by a hook, and lost on resume; keep it as an attribute of the plugin"
+        )
 
 
 def _trial(bench: Bench) -> Trial:
