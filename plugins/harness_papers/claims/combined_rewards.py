@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -75,7 +77,7 @@ def duplicates_are_damped() -> Evidence:
 def process_is_safe() -> Evidence:
     """Random process scores, with and without wrong completions."""
     noise = np.random.default_rng(0).random((2, 8))
-    fields = {"reward_names": ["correct", "steps"]}
+    fields: dict[str, Any] = {"reward_names": ["correct", "steps"]}
 
     def run(correct: np.ndarray, process: np.ndarray) -> np.ndarray:
         return advantages("papo-process", np.stack([correct, process], 1), [0] * 8, **fields)
@@ -106,7 +108,7 @@ def contrast_raises_the_spread() -> Evidence:
     """Binary criteria of pass rates from 5 % to 95 %, 64 groups of 8."""
     rates = np.array([0.5, 0.05, 0.3, 0.7, 0.95])
     columns = (np.random.default_rng(0).random((512, 5)) < rates).astype(float)
-    fields = {"group": np.arange(512) // 8, "reward_names": list("abcde")}
+    fields: dict[str, Any] = {"group": np.arange(512) // 8, "reward_names": list("abcde")}
 
     def spread(text: str) -> float:
         return float(rewards(text, columns, **fields)["rubric"].reshape(64, 8).std(1).mean())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.claims import Evidence, claim
@@ -35,7 +37,7 @@ def brevity_rises() -> Evidence:
 @claim("hapo-history", "Every correct completion earns more than every wrong one, whatever their lengths.")
 def right_beats_wrong() -> Evidence:
     """All lengths up to three times the record."""
-    fields = {"lengths": [*range(300)] * 2, "record": [100.0] * 600}
+    fields: dict[str, Any] = {"lengths": [*range(300)] * 2, "record": [100.0] * 600}
     total, _ = total_reward("hapo-history", [1.0] * 300 + [0.0] * 300, None, **fields)
     worst, best = float(total[:300].min()), float(total[300:].max())
     return Evidence(worst > best, {"worst correct": worst, "best wrong": best})
@@ -52,7 +54,7 @@ def close_answers_differ() -> Evidence:
 def alike_answers_differ() -> Evidence:
     """Three alike and one of its own, all right."""
     ids = [[1, 2, 3, 4]] * 3 + [[5, 6, 7, 8]]
-    fields = {"completion_ids": ids, "lengths": [4] * 4, "shaped": True}
+    fields: dict[str, Any] = {"completion_ids": ids, "lengths": [4] * 4, "shaped": True}
     ours, theirs = (advantages(f"grpo(beta=0){m}", [1.0] * 4, [0] * 4, **fields) for m in ("+dra-grpo", ""))
     numbers = {"the distinct one": float(ours[3]), "under grpo": float(theirs[3])}
     return Evidence(ours[3] > 0 == abs(theirs).max(), numbers)
@@ -65,7 +67,7 @@ def flaws_help_then_hurt() -> Evidence:
     for sound, wrong in ((1, 5), (3, 1)):
         flawed = 8 - sound - wrong
         columns = [[1, 1]] * sound + [[1, 0.5]] * flawed + [[0, 0]] * wrong
-        fields = {"reward_names": ["correct", "steps"], "shaped": True}
+        fields: dict[str, Any] = {"reward_names": ["correct", "steps"], "shaped": True}
         found[f"{wrong} of 8 wrong"] = float(advantages("grpo(beta=0)+fapo-flawed", columns, [0] * 8, **fields)[sound])
     early, late = found.values()
     return Evidence(early > 0 > late, found)
@@ -94,7 +96,7 @@ def steady_falls() -> Evidence:
 @claim("cosine-length", "Short wrong answers are the worst outcome, short right ones the best.")
 def wrong_and_short_is_worst() -> Evidence:
     """All lengths below the limit, right and wrong."""
-    fields = {"lengths": [*range(100)] * 2, "max_tokens": 100}
+    fields: dict[str, Any] = {"lengths": [*range(100)] * 2, "max_tokens": 100}
     found = rewards("cosine-length", [1.0] * 100 + [0.0] * 100, None, **fields)["cosine_length"]
     numbers = {"right and short": float(found[0]), "wrong and short": float(found[100])}
     return Evidence(found.argmax() == 0 and found.argmin() == 100, numbers)

@@ -38,7 +38,7 @@ class MetaRubric:
     """A criterion pays only where its evidence is in the completion; labels with many errors gain points in time.
 
     R_i = clip(sum_j p_j met_ij ev_ij / sum_{p_j > 0} p_j, 0, 1), p = sign * anchor * exp(tau), in place of the task's
-    columns; anchors: nice 1, should 2, must 4, contraindication -8. Every `every` steps tau_l += eta (err_l - mean err),
+    columns; anchors: nice 1, should 2, must 4, contraindication -8. Every `every` steps tau_l += eta (err_l - mean),
     err the mean of 1 - met (of met for contraindications) since the last time, then the projections of `project`.
 
     The paper's criteria are decided by a judge that quotes its evidence. Here they are the columns with a weight, met

@@ -20,7 +20,7 @@ class RaR:
     """A checklist becomes a reward: the weighted share of its criteria that a completion satisfies.
 
     R_i = sum_j w_j c_ij / sum_j w_j over the criteria that apply, weights by category: essential 1, important
-    0.7, optional 0.3, pitfall 0.9 (a pitfall is satisfied where the mistake is avoided); in place of the task's columns.
+    0.7, optional 0.3, pitfall 0.9 (satisfied where the mistake is avoided); in place of the task's columns.
 
     The paper's criteria are written for every prompt, and a judge model decides them; here they are the task's columns
     with a weight (its size takes no part), in the categories given by name, optional if in none. met_at: a criterion is
