@@ -167,6 +167,8 @@ def _discovered() -> Catalogue:
 
 def _stack(method: Method, params: Mapping[str, Any] | None) -> Stack:
     """A fresh stack, with `params` given to its only plugin. Raises UsageError if there are several."""
+    if isinstance(method, Stack) and not params:
+        return method.fresh()
     text, catalogue = _named(method)
     if params:
         specs = parse_stack(text)

@@ -268,3 +268,10 @@ def test_a_class_that_was_typed_at_a_prompt_has_no_file(monkeypatch):
     members = {"estimate_advantages": hookimpl(lambda self, batch: 2 * batch.reward), "__module__": "prompt"}
     typed = method(type("Typed", (), {"__doc__": "Twice the reward.", **members}))
     assert probe.advantages(typed, [1.0, 0.0], [0, 0]).tolist() == [2.0, 0.0]
+
+
+def test_a_built_stack_need_not_be_of_installed_methods():
+    built = build_stack("sample(factor=3)", catalogue(Sample))
+    used = [probe.train_on(built, mask=[[1.0, 1.0]], rewards=[[1.0]]).tolist() for _ in range(2)]
+    assert used[0] == used[1]
+    assert not {"size", "seen"} & set(vars(built.plugins[0][1]))

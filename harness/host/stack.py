@@ -93,6 +93,19 @@ class Stack:
         """The label of a plugin whose loss needs the whole graph in one pass, or None."""
         return next((seat.label for seat in self.seats if seat.info.direct), None)
 
+    def fresh(self) -> Stack:
+        """The same stack with new plugins, which remember nothing."""
+        seats = [
+            dataclasses.replace(
+                seat,
+                plugin=type(seat.plugin)(
+                    **{field.name: getattr(seat.plugin, field.name) for field in dataclasses.fields(seat.plugin)}
+                ),
+            )
+            for seat in self.seats
+        ]
+        return Stack(self.canonical, tuple(seats))
+
     def caller(self, state: Any = None) -> HookCaller:
         """A fresh plugin manager over the defaults and this stack, with checks, blame and timing."""
         from harness.host.caller import HookCaller
