@@ -66,6 +66,7 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     part = options.shard(shard)
     chosen = load(suite, set_ or [], methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox=sandbox)
     from harness.suites.executor import prepare_workers
+    from harness.suites.first_step import check_first_step
     from harness.suites.preflight import check_suite
     from harness.suites.run import execute, plan
     from harness.suites.stale import Present
@@ -78,6 +79,7 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         print(chosen.to_yaml(), end="")
         print(f"# {len(planned.stacks)} rows, {len(planned.trials)} trials, kept in {planned.store.path}")
         return
+    check_first_step(planned.trials)
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
     report = execute(
         planned,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from harness.budget import Cost
@@ -13,9 +13,10 @@ from harness.training.passes import row_tokens
 
 if TYPE_CHECKING:
     from harness.batch import Batch
+    from harness.training.config import LearnerConfig
     from harness.training.context import Context
 
-__all__ = ["affordable", "numbered"]
+__all__ = ["affordable", "foreseen_passes", "group_cost", "numbered"]
 
 
 def affordable(context: Context, requests: Sequence[Request], gathered: Batch | None) -> list[Request]:
@@ -37,7 +38,8 @@ def affordable(context: Context, requests: Sequence[Request], gathered: Batch | 
             by_prompt.setdefault(request.key, []).append(request)
     kept: set[str] = set()
     for key, group in by_prompt.items():
-        held = held + _cost(context, group, fresh=key not in context.state.places)
+        greedy = "greedy" in context.needs and key not in context.state.places
+        held = held + group_cost(group, context.habits.passes, greedy=greedy)
         if not ledger.fits(held):
             break
         kept.add(key)
@@ -58,13 +60,26 @@ def numbered(requests: Sequence[Request], gathered: Batch | None) -> list[Reques
     return found
 
 
-def _cost(context: Context, group: Sequence[Request], *, fresh: bool) -> Cost:
+def group_cost(group: Sequence[Request], passes: float, *, greedy: bool) -> Cost:
     """The worst case of one prompt's requests: sampling, a greedy completion if it needs one, the passes to follow."""
     cost = worst_case(group)
-    if fresh and "greedy" in context.needs:
+    if greedy:
         cost = cost + greedy_cost(group[0])
     rows = sum(request.n * (len(request.prompt_ids) + request.max_tokens) for request in group)
-    return cost + _follow(context, rows)
+    return cost + Cost(compute=passes * rows)
+
+
+def foreseen_passes(
+    learner: LearnerConfig, needs: Collection[str], per_pass: float = 1.0, frozen: float = 0.0
+) -> float:
+    """Forward-tokens a token of a row that settings and needs let expect after sampling, before a step was seen.
+
+    per_pass: what one forward costs with the modules that were built; frozen: the part that is not trained.
+    """
+    passes = learner.updates_per_batch * (3 * per_pass - 2 * frozen)
+    if learner.minibatches > 1 or "entropy" in needs:
+        passes += per_pass
+    return passes + 1 if "reference" in needs else passes
 
 
 def greedy_cost(request: Request) -> Cost:

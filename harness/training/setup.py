@@ -17,6 +17,7 @@ from harness.training.context import Context, Habits
 from harness.training.lag import Lag
 from harness.training.learner import Learner
 from harness.training.meter import MeteredPolicy, MeteredSampler
+from harness.training.reserve import foreseen_passes
 from harness.training.result import trial_key
 from harness.training.run import Run
 from harness.training.state import State, seeded
@@ -136,11 +137,7 @@ def _habits(context: Context) -> Habits:
     """What the suite's settings say a step costs after its rounds, before one has been seen."""
     learner, needs = context.learner, context.needs
     per_pass = 1 + sum(learner.sizes.values())
-    epochs = context.config.learner.updates_per_batch
     frozen = sum(size for name, size in learner.sizes.items() if not learner.built[name].train)
-    passes = epochs * (3 * per_pass - 2 * frozen)
-    if context.several_updates or "entropy" in needs:
-        passes += per_pass
-    if "reference" in needs:
-        passes += 1
-    return Habits(passes, context.config.learner.minibatches * epochs)
+    settings = context.config.learner
+    passes = foreseen_passes(settings, needs, per_pass, frozen)
+    return Habits(passes, settings.minibatches * settings.updates_per_batch)

@@ -141,12 +141,13 @@ class _Runner:
         """Steps until the budget is spent. Returns the status."""
         trial, ledger = self.trial, self.trial.context.ledger
         self._resume()
-        limit = trial.config.limits.seconds
+        limit, why = trial.config.limits.seconds, "nothing is left"
         while ledger.left > 0:
             progress = ledger.progress
             try:
                 metrics, timing = step(trial.context, trial.lag, self.number)
-            except BudgetSpent:
+            except BudgetSpent as spent:
+                why = str(spent)
                 break
             self.number += 1
             self.files.append("metrics.jsonl", metrics)
@@ -162,6 +163,10 @@ class _Runner:
                 return "interrupted" if stopping else "timeout"
         self._evaluate()
         self._save()
+        if not self.number:
+            budget = f"{ledger.budget.limit:g} {ledger.budget.currency}"
+            less = "sampling.prompts, sampling.group_size or sampling.max_tokens"
+            raise HarnessError(f"the budget bought no step: of {budget}, {why}; give more, or lower {less}")
         return "done"
 
     def result(self, status: str, error: str | None) -> TrialResult:

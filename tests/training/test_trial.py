@@ -182,6 +182,14 @@ def test_unusable_weights_diverge(config, tmp_path, policy_dir):
     assert result.score == min(result.untrained, result.last)
 
 
+def test_a_budget_that_buys_no_step_is_a_failure(config, tmp_path):
+    untrained = SimpleNamespace(score=0.25, tasks={}, items=())
+    result = run_trial(config(compute=50), tmp_path, evaluate=lambda *_, **__: untrained)
+    assert (result.status, result.steps, result.spent) == ("failed", 0, 0)
+    assert result.error.startswith("the budget bought no step: of 50 compute, less than half of a batch fits")
+    assert result.score == result.untrained == 0.25  # it keeps its place on the board
+
+
 def test_a_trial_over_its_time_stops(config, tmp_path):
     settings = config()
     settings = settings.model_copy(update={"limits": settings.limits.model_copy(update={"seconds": 1e-6})})
