@@ -34,7 +34,7 @@ def test_the_mean_of_weights_is_near_the_mean_of_predictions_for_close_members()
             for parameter in moved.parameters():
                 parameter.add_(size * torch.randn(parameter.shape, generator=noise.manual_seed(3)))
         found = scores(moved, batch)
-        gaps.append(float((found[:, -1] - found[:, :-1].mean(1)).abs().max()))
+        gaps.append((found[:, -1] - found[:, :-1].mean(1)).abs().max().item())
     assert 2.5 < gaps[1] / gaps[0] < 6  # of second order
     assert sum(p.numel() for p in module.parameters()) == 3 * (20 + 5 + 5 + 1)
 
