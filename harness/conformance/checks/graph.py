@@ -17,9 +17,8 @@ def check(bench: Bench) -> str:
     found = graphs(bench.lab.trial.stack)
     if found:
         raise CheckFailed(f"{', '.join(found)} keeps a graph, and with it a step's memory; store x.detach()")
-    assert bench.lab.journal is not None
     gc.collect()
-    alive = sum(said() is not None for said in bench.lab.journal.said)
+    alive = sum(said() is not None for said in bench.lab.said)
     if alive:
         raise CheckFailed(
             f"after the steps the log-probabilities of {alive} losses are still held, in a global of a module, say; "
