@@ -72,17 +72,28 @@ def subjects(target: Target, *, seed: int = 0, plugins: Sequence[str | Path] = (
         catalogue = _with_references(discover([text, *plugins]))
         own = [(key, entry) for key, entry in catalogue.items() if entry.path == Path(text).resolve()]
         return [Subject(entry.slug, _named(entry.slug, catalogue, key), catalogue, text, seed) for key, entry in own]
+    if {"/", "\\"} & {*text} or text in {".", ".."}:
+        _refuse_folder(text)
     known = _with_references(discover(plugins)) if plugins else _known()
     parts = parse_stack(text)
     if any(part.name in known or known.clashes(part.name) for part in parts):
         return [Subject(text, text, known, f"'{text}'" if any(c in text for c in "( '+") else text, seed)]
     offered = [(key, entry) for key, entry in known.items() if normal(entry.distribution) == normal(text)]
     if not offered:
+        _refuse_folder(text)
         names = {*known, *(entry.distribution for entry in known.values())}
         hint = nearest(text, names)
         close = hint if "Did you" in hint else ""
         raise UsageError(f"{text!r} is no method, file or distribution.{close} `harness methods` lists all")
     return [Subject(key, key, known, key, seed) for key, _ in offered]
+
+
+def _refuse_folder(text: str) -> None:
+    """Raise UsageError where the text names a folder."""
+    folder = Path(text)
+    if folder.is_dir():
+        files = sorted(path.name for path in folder.glob("*.py"))
+        raise UsageError(f"{text!r} is a folder; name a .py file" + (f", such as {folder / files[0]}" if files else ""))
 
 
 def _named(slug: str, catalogue: Catalogue, key: str) -> str:

@@ -100,7 +100,9 @@ def _installed(point: Point, distribution: str, version: str, autoload: Autoload
 
 
 def _refusal(card: Card | None) -> str | None:
-    """Why the host API of a method does not fit."""
+    """Why a method cannot be used, whatever its import says: two classes of one name, or another host API."""
+    if card and card.twice:
+        return f"has its class {card.attr} twice, in {card.twice} of its file; rename one"
     return mismatch(card.literal("host_api")) if card else None
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, dataclass_transform, overload
 
-from harness.errors import UnusablePlugin
+from harness.errors import PluginError, UnusablePlugin, nearest
 from harness.hookspecs import HOOKS
 from harness.host.api import CONSTANT, mismatch
 from harness.host.claims import NOTHING, Claims, Neutral
@@ -63,6 +63,7 @@ def method(
     identity: Any = _INHERIT,
     conflicts: Any = _INHERIT,
     exempt: Any = _INHERIT,
+    **unknown: Any,
 ) -> Any:
     """Make a class a method plugin.
 
@@ -86,8 +87,13 @@ def method(
     What a subclass of a method leaves out (paper and name apart) is its parent's. Raises PluginError for everything
     that a plugin may not do, see `harness.host.lint`.
     """
+    if cls is not None and not isinstance(cls, type):
+        raise PluginError(f"@method stands over a class and takes named arguments, @method(base='grpo'), not {cls!r}")
 
     def decorate(target: Class) -> Class:
+        for argument in unknown:
+            known = (name for name in inspect.signature(method).parameters if name not in ("cls", "unknown"))
+            raise PluginError(f"{target.__name__}: @method has no argument {argument!r}.{nearest(argument, known)}")
         parent: MethodInfo | None = getattr(target, "info", None)
 
         def given(field: str, value: Any, default: Any) -> Any:

@@ -30,7 +30,7 @@ class Card:
     """What the source of a method class says: decorator arguments, docstring, fields and hooks.
 
     `bases` names its parent classes as (module or "", class), for what it inherits; `stated` holds the decorator's
-    arguments as source text.
+    arguments as source text; `twice` is "lines 3 and 20" where its file has several classes of the name.
     """
 
     attr: str
@@ -40,6 +40,7 @@ class Card:
     stated: dict[str, str]
     bases: tuple[tuple[str, str], ...]
     is_method: bool
+    twice: str = ""
 
     def literal(self, name: str, default: Any = None) -> Any:
         """The value of a decorator argument, or the default where it is missing or not a literal."""
@@ -106,7 +107,14 @@ def read_classes(
     tree = ast.parse(source, file)
     imported = _imports(tree, package)
     shared = _host_api(tree)
-    cards = {node.name: _card(node, imported, shared) for node in tree.body if isinstance(node, ast.ClassDef)}
+    cards: dict[str, Card] = {}
+    lines: dict[str, int] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            card, before = _card(node, imported, shared), cards.get(node.name)
+            if before and before.is_method:  # Python would take the later one without a word
+                card = dataclasses.replace(before, twice=f"lines {lines[node.name]} and {node.lineno}")
+            cards[node.name], lines[node.name] = card, node.lineno
     return cards, imported
 
 

@@ -145,4 +145,5 @@ def _card(item: dict[str, Any]) -> Card:
         stated=item["stated"],
         bases=tuple((owner, name) for owner, name in item["bases"]),
         is_method=item["is_method"],
+        twice=item["twice"],
     )

@@ -102,6 +102,21 @@ def test_what_is_neither_method_nor_file_nor_distribution_is_refused():
         report(Good, "permutations")
 
 
+def test_a_folder_is_no_target_but_a_file_in_it_is(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=r"is a folder; name a \.py file$"):
+        subjects(tmp_path)
+    (tmp_path / "my_idea.py").write_text("")
+    (tmp_path / "grpo").mkdir()
+    (tmp_path / "ideas").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"^'\.' is a folder; name a \.py file, such as my_idea\.py$"):
+        subjects(".")
+    with pytest.raises(UsageError, match=r"^'ideas' is a folder; name a \.py file$"):
+        subjects("ideas")
+    (subject,) = subjects("grpo")  # whatever lies around, a method's name means the method
+    assert subject.name == "grpo"
+
+
 def test_a_stack_is_checked_by_its_last_plugin():
     (subject,) = subjects("conformance-z-score+conformance-halve")
     assert subject.below == "conformance-z-score"

@@ -3,6 +3,7 @@
 import pytest
 
 from harness import PluginError, UsageError
+from harness.errors import UnusablePlugin
 from harness.host import build_stack, discover
 from tests.host.sources import ALONE, importable
 
@@ -124,3 +125,18 @@ def test_two_classes_of_one_file_with_one_slug_are_refused(tmp_path):
     file.write_text(ALONE + "\n\n@method(name='parent')\nclass Again(Parent):\n    pass\n")
     with pytest.raises(UsageError, match=r"Parent and Again are both called 'parent'; give one @method\(name=...\)"):
         discover([file])
+
+
+def test_two_classes_of_one_file_with_one_python_name_are_refused(tmp_path):
+    """Python would take the second without a word, and what was trained would not be what the first line says."""
+    file = tmp_path / "ideas.py"
+    for again in ("\n\n@method\nclass Parent:\n    pass\n", "\n\nclass Parent:\n    pass\n"):
+        file.write_text(ALONE + again)
+        lines = file.read_text().splitlines()
+        places = " and ".join(str(number) for number, line in enumerate(lines, 1) if "class Parent" in line)
+        (entry,) = (entry for entry in discover([file]).values() if entry.from_file)
+        with pytest.raises(UnusablePlugin, match=f"has its class Parent twice, in lines {places} of its file"):
+            entry.load()
+    file.write_text("class Parent:\n    pass\n\n" + ALONE)  # a plain class first is nobody's method
+    (entry,) = (entry for entry in discover([file]).values() if entry.from_file)
+    assert entry.error is None

@@ -125,6 +125,13 @@ def test_decorator_arguments_are_checked():
         method(paper=2601.05242)(type("Bad", (), {}))
 
 
+def test_a_misspelt_argument_of_the_decorator_names_the_nearest():
+    with pytest.raises(PluginError, match=r"^Bad: @method has no argument 'netural'\. Did you mean 'neutral'\?$"):
+        method(netural={"share": 0.0})(type("Bad", (), {}))
+    with pytest.raises(PluginError, match=r"takes named arguments, @method\(base='grpo'\), not 'dapo'$"):
+        method("dapo")
+
+
 @pytest.mark.parametrize(
     ("name", "slug"),
     [
