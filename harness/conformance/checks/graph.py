@@ -18,7 +18,7 @@ def check(bench: Bench) -> str:
     if found:
         raise CheckFailed(f"{', '.join(found)} keeps a graph, and with it a step's memory; store x.detach()")
     gc.collect()
-    alive = sum(said() is not None for said in bench.lab.said)
+    alive = sum(said() is not None for said in bench.lab.said_in_steps)
     if alive:
         raise CheckFailed(
             f"after the steps the log-probabilities of {alive} losses are still held, in a global of a module, say; "
