@@ -110,7 +110,7 @@ class Lab:
         self._place = {name: getattr(state, name) for name in ("round", "draws")} | {"places": dict(state.places)}
         self._memory = Memory(self.trial.stack)
         self.rollouts = self.journal.rollouts if self.journal else None
-        self.said_in_steps = tuple(self.journal.said) if self.journal else ()  # of the real steps, not of what is replayed
+        self.said_in_steps = tuple(self.journal.said) if self.journal else ()  # real steps, no replays
         # by hook, what it returned up to here
         self.returned = {} if self.journal is None else {k: tuple(v) for k, v in self.journal.returned.items()}
 
