@@ -27,6 +27,8 @@ from harness.group_order import picked, ranks
 
 __all__ = ["Groups", "standardize"]
 
+FEW = 16  # columns for which the places of entries are remembered: rewards, not tokens
+
 
 class Groups:
     """The groups of M rows: rows with equal keys ([M], or [M, C] compared as tuples) are one group."""
@@ -36,6 +38,7 @@ class Groups:
             msg = f"group keys have shape {tuple(keys.shape)}; expected [M] or [M, C]"
             raise ValueError(msg)
         self.keys = keys
+        self._known_cells: dict[int, Tensor] = {}
 
     @cached_property
     def index(self) -> Tensor:
@@ -183,7 +186,20 @@ class Groups:
     def _add(self, x: Tensor) -> Tensor:
         if self.number == 1:  # here and below: all rows together need no index
             return x.sum(0, keepdim=True)
-        return x.new_zeros(self.number, *x.shape[1:]).index_add(0, self.index, x)
+        columns = _columns(x)
+        if columns == 1:
+            return x.new_zeros(self.number, *x.shape[1:]).index_add(0, self.index, x)
+        found = x.new_zeros(self.number * columns).scatter_add(0, self._cells(columns), x.reshape(-1))
+        return found.reshape(self.number, *x.shape[1:])
+
+    def _cells(self, columns: int) -> Tensor:
+        """[M columns] where the entries of x [M, columns] go in one long axis: columns scatter faster so."""
+        if columns in self._known_cells:
+            return self._known_cells[columns]
+        cells = (self.index[:, None] * columns + torch.arange(columns, device=self.keys.device)).reshape(-1)
+        if columns <= FEW:
+            self._known_cells[columns] = cells
+        return cells
 
     def _spread(self, per_group: Tensor) -> Tensor:
         """Every member's row of per_group; several times faster than by brackets."""
@@ -200,12 +216,9 @@ class Groups:
         known = torch.where(counts, x, neutral)
         if self.number == 1:
             return known.amin(0, keepdim=True) if how == "amin" else known.amax(0, keepdim=True)
-        flat = known.reshape(-1)
-        columns = x[0].numel() if len(self) else 1
-        index = self.index
-        if columns > 1:  # as one long axis, which scatters faster
-            index = (index[:, None] * columns + torch.arange(columns, device=x.device)).reshape(-1)
-        found = x.new_full((self.number * columns,), neutral).scatter_reduce(0, index, flat, how)
+        columns = _columns(x)
+        index = self.index if columns == 1 else self._cells(columns)
+        found = x.new_full((self.number * columns,), neutral).scatter_reduce(0, index, known.reshape(-1), how)
         return found.reshape(self.number, *x.shape[1:])
 
     def _shift(self, x: Tensor, counts: Tensor, number: Tensor) -> Tensor:
@@ -242,6 +255,10 @@ def standardize(x: Tensor, where: Tensor | None = None, eps: float = 1e-6) -> Te
     counts = None if where is None else _rows(where.bool(), x).reshape(-1)
     one = Groups(torch.zeros(flat.shape[0], dtype=torch.long, device=x.device))
     return one.standardize(flat, counts, eps).reshape(x.shape)
+
+
+def _columns(x: Tensor) -> int:
+    return x.shape[1:].numel()
 
 
 def _rows(x: Tensor, like: Tensor) -> Tensor:

@@ -44,3 +44,20 @@ def test_keys_of_many_columns_have_the_order_of_tuples():
     expected = [tuples.index(tuple(row)) for row in few.tolist()]
     assert Groups(few).index.tolist() == expected
     assert Groups(many).index.tolist() == expected
+
+
+def test_no_column_at_all():
+    groups, nothing = Groups(torch.tensor([0, 1, 1])), torch.zeros(3, 0)
+    for name in (
+        "mean",
+        "std",
+        "sum",
+        "min",
+        "max",
+        "median",
+        "rank",
+        "standardize",
+        "leave_one_out_mean",
+        "logsumexp",
+    ):
+        assert getattr(groups, name)(nothing).shape == (3, 0)
