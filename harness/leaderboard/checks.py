@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.leaderboard import statistics
+from harness.leaderboard.costs import steps
 from harness.leaderboard.matrix import Matrix
 from harness.leaderboard.trials import Trial
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "same_curves"]
 
+FEW_STEPS = 5  # a trial of fewer has hardly left the policy that it began with
 MIXABLE = {"cpu": "processors", "threads": "thread counts", "torch": "torch versions", "commit": "commits"}
 
 
@@ -23,7 +25,13 @@ def check(scores: Matrix, rows: Sequence[Row], control: str) -> tuple[list[str],
     """Warnings (the board is not to be trusted as it stands) and notes (what to know when reading it)."""
     warnings = [*placebo_warnings(scores, rows, control), *random_warnings(scores, rows)]
     trials = list(scores.trials.values())
-    notes = [*failure_notes(rows), *missing_notes(rows), *collapse_notes(scores), *mixed_notes(trials)]
+    notes = [
+        *few_steps_notes(trials),
+        *failure_notes(rows),
+        *missing_notes(rows),
+        *collapse_notes(scores),
+        *mixed_notes(trials),
+    ]
     return warnings, notes
 
 
@@ -72,6 +80,20 @@ def random_warnings(scores: Matrix, rows: Sequence[Row]) -> list[str]:
                 "gain on this suite may be format or contamination, not learning"
             )
     return warnings
+
+
+def few_steps_notes(trials: Sequence[Trial]) -> list[str]:
+    """Trials so short that their differences are noise, and those whose budget bought nothing."""
+    ended = [trial for trial in trials if trial.ended]
+    none = sorted({trial.method for trial in ended if "the budget bought no step" in str(trial.result.get("error"))})
+    few = [steps(trial) for trial in ended if trial.status == "done" and steps(trial) < FEW_STEPS]
+    notes = [f"the budget bought no step: {', '.join(none)}; their scores are the untrained policy's"] if none else []
+    if few:
+        low, high = min(few), max(few)
+        number = f"{low} step{'s' * (low != 1)}" if low == high else f"{low} to {high} steps"
+        whose = "a trial" if len(few) == len(ended) else f"in {len(few)} of {len(ended)} trials"
+        notes.append(f"{number} {whose}: too few to say anything; give a larger --budget")
+    return notes
 
 
 def failure_notes(rows: Sequence[Row]) -> list[str]:

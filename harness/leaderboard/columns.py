@@ -51,6 +51,11 @@ def ratio(value: float) -> str:
     return NOTHING if math.isnan(value) else f"{100 * value:.0f}%"
 
 
+def whole(value: float) -> str:
+    """A count, or a mean of counts to one place."""
+    return number(value, digits=0 if value.is_integer() else 1)
+
+
 def scale(board: Board) -> float:
     """100 for measures that are shares, 1 for others such as lengths."""
     return 100.0 if board.metric.measure in SHARES else 1.0
@@ -173,10 +178,11 @@ def task_columns(board: Board) -> list[Column]:
 
 def cost_columns(board: Board) -> list[Column]:
     """What it cost."""
-    share, waste, extra, time = (of_cost(cost) for cost in ("share", "waste", "extra", "seconds"))
+    share, steps, waste, extra, time = (of_cost(cost) for cost in ("share", "steps", "waste", "extra", "seconds"))
     currency = next(iter(board.budget), "budget")
     return [
         Column("spent", f"share of the budget of {currency} that was used", lambda r: ratio(share(r)), share),
+        Column("steps", "steps of training a trial, mean over trials", lambda r: whole(steps(r)), steps),
         Column("waste", "tokens of dropped rollouts over tokens generated", lambda r: ratio(waste(r)), waste),
         Column("extra", "share of all passes beyond sampling and training", lambda r: ratio(extra(r)), extra),
         Column("time", "seconds of a trial, evaluation apart", lambda r: seconds(time(r)), time),

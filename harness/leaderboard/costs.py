@@ -22,6 +22,7 @@ class Cost:
 
     spent: float  # in the suite's currency
     share: float  # of the budget
+    steps: float  # of training
     generated: float  # tokens
     waste: float  # tokens of dropped rollouts / tokens generated
     extra: float  # charges of passes beyond sampling and training / all charges
@@ -55,6 +56,7 @@ def cost(trials: Sequence[Trial]) -> Cost:
     return Cost(
         spent=mean(spent(trial) for trial in ended),
         share=mean(spent(trial) / limit(trial) for trial in ended),
+        steps=mean(float(steps(trial)) for trial in ended),
         generated=mean(counts(trial.ledger).get("tokens_generated", math.nan) for trial in ended),
         waste=mean(waste(trial) for trial in ended),
         extra=mean(extra(trial) for trial in ended),
@@ -81,6 +83,12 @@ def spent(trial: Trial) -> float:
     if isinstance(trial.result.get("spent"), (int, float)):
         return float(trial.result["spent"])
     return float(trial.evaluations[-1].get("spent", math.nan)) if trial.evaluations else math.nan
+
+
+def steps(trial: Trial) -> int:
+    """Steps that a trial trained: its result's own count, or the records of its metrics."""
+    counted = trial.result.get("steps")
+    return int(counted) if isinstance(counted, (int, float)) else len(trial.metrics)
 
 
 def waste(trial: Trial) -> float:

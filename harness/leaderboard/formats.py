@@ -104,7 +104,7 @@ def record(board: Board, row: Row) -> dict[str, Any]:
         **{f"task_{task}": row.tasks.get(task, math.nan) for task in board.matrix.tasks},
         "area": row.area, "inert": row.inert, "experimental": row.experimental,
         **{name: getattr(spent, name) if spent else math.nan
-           for name in ("spent", "share", "generated", "waste", "extra", "seconds")},
+           for name in ("spent", "share", "steps", "generated", "waste", "extra", "seconds")},
         "failures": spent.failed if spent else 0, "versions": "; ".join(row.versions),
     }  # fmt: skip
 

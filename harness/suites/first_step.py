@@ -1,4 +1,4 @@
-"""Whether a budget buys a first step: what the reservation (docs/rules.md, 7) would refuse is refused before it runs."""
+"""Whether a budget buys a first step: what the reservation of docs/rules.md would refuse never starts."""
 
 from __future__ import annotations
 

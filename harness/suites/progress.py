@@ -34,6 +34,7 @@ class Display:
         )
         self.trials: dict[Job, TaskID] = {}
         self.progress: dict[Job, float] = {}
+        self.steps: dict[Job, int] = {}
 
     def __enter__(self) -> Self:
         if self.done < self.count and not self.bars.console.is_terminal:  # no bars
@@ -54,6 +55,8 @@ class Display:
     def beat(self, job: Job, news: dict[str, Any]) -> None:
         """Move the trial's bar, and the whole by the same amount."""
         self.progress[job] = float(news.get("progress") or 0.0)
+        if news.get("step") is not None:
+            self.steps[job] = int(news["step"])
         note = f"step {news['step']}" if news.get("step") is not None else ""
         note += "  evaluating" if news.get("doing") == "evaluating" else ""
         note += f"  score {news['score']:.3f}" if isinstance(news.get("score"), float) else ""
@@ -68,6 +71,8 @@ class Display:
             self.done += 1
         self._whole()
         score = f"score {outcome.score:.3f}" if outcome.score is not None else ""
+        steps = self.steps.pop(outcome.job, None)
+        score += f"  after {steps} step{'s' * (steps != 1)}" if steps is not None and score else ""
         colour = {"done": "green", "interrupted": "yellow"}.get(outcome.status, "red")
         line = f"[{colour}]{outcome.status:<11}[/] {outcome.job.label}  {score}  {_duration(outcome.seconds)}"
         self.bars.console.print(line, highlight=False, soft_wrap=True)

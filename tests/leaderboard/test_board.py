@@ -9,8 +9,9 @@ from scipy import stats
 
 from harness.errors import UsageError
 from harness.leaderboard import board
+from harness.leaderboard.formats import as_markdown
 from harness.leaderboard.model import role_of
-from tests.leaderboard.fixtures import BUDGET, GRPO, write_demo, write_suite, write_trial
+from tests.leaderboard.fixtures import BUDGET, GRPO, write_demo, write_json, write_suite, write_trial
 
 START = 0.25
 BASE = [0.40, 0.42, 0.38, 0.41, 0.39]
@@ -215,3 +216,25 @@ def test_a_suite_with_one_evaluation_only(tmp_path):
     made = board(tmp_path)
     assert made.row(GRPO).score.mean == START
     assert json.dumps(made.notes)
+
+
+def test_a_board_counts_steps_and_says_when_they_are_few(tmp_path):
+    for seed in range(2):
+        write_trial(tmp_path, GRPO, seed, [0.1, 0.2], steps=2)
+        write_trial(tmp_path, "dapo", seed, [0.1, 0.3], steps=2 + seed)
+    made = board(tmp_path)
+    assert [row.cost.steps for row in made.rows if row.cost] == [2.5, 2.0]
+    assert "2 to 3 steps a trial: too few to say anything; give a larger --budget" in made.notes
+    assert "| 2.5 |" in as_markdown(made)
+    write_trial(tmp_path, "dapo", 1, [0.1, 0.3], steps=5)
+    assert any(note.startswith("2 steps in 3 of 4 trials: too few") for note in board(tmp_path).notes)
+
+
+def test_a_board_says_whose_budget_bought_no_step(tmp_path):
+    write_trial(tmp_path, GRPO, 0, [0.1, 0.2])
+    path = write_trial(tmp_path, "dapo", 0, [0.1], status="failed")
+    result = {"status": "failed", "steps": 0, "error": "the budget bought no step: of 5 compute"}
+    write_json(path / "result.json", result)
+    notes = board(tmp_path).notes
+    assert "the budget bought no step: dapo; their scores are the untrained policy's" in notes
+    assert not any("too few" in note for note in notes)
