@@ -6,6 +6,7 @@ SLOWER: dict[str, str] = {
     "constrained-rewards": "sums log-ratios over tokens, and standardizes every column and the sum",
     "copo-consistency": "sorts answers into classes",
     "egsw": "averages entropies over tokens, and takes exponentials of all completions",
+    "entrpo": "walks tokens: the entropy that lies ahead",
     "gigpo": "sorts the states before all tokens",
     "grpo-discounted": "walks tokens: discounted returns",
     "lens": "averages log-probabilities over tokens",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,4 +57,5 @@ class TMNReweight:
         """The groups of the batch by task, a member each."""
         prompts = map(batch.prompts.__getitem__, batch.groups.first.tolist())
         names = list(map(operator.attrgetter("task"), prompts))
-        return Groups(torch.as_tensor(np.unique(names, return_inverse=True)[1].reshape(-1), device=batch.device))
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return Groups(torch.tensor(list(map(numbers.__getitem__, names)), dtype=torch.long, device=batch.device))
