@@ -23,6 +23,7 @@ from harness.batch import Batch, PolicyOutput
 from harness.errors import UsageError
 from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, discover, parse_stack
 from harness.host.standin import begin, stand_in
+from harness.probe_caller import ProbeCaller
 from harness.probe_inputs import as_tensor, plain_batch
 
 __all__ = [
@@ -46,7 +47,7 @@ def advantages(
     if shaped:
         batch = hooks.shape_rewards(batch=batch)
     found = hooks.estimate_advantages(batch=batch)
-    return _array(found[:, 0] if found.shape[1] == 1 else _masked(found, batch))
+    return _array(_masked(found, batch) if hooks.per_token(found) else found[:, 0])
 
 
 def rewards(
@@ -197,14 +198,14 @@ def _named(method: Method) -> tuple[str, Catalogue]:
     return f"{own[0].slug}@{own[0].distribution}", catalogue
 
 
-def _begin(method: Method, params: Mapping[str, Any] | None, **inputs: Any) -> tuple[HookCaller, Batch]:
+def _begin(method: Method, params: Mapping[str, Any] | None, **inputs: Any) -> tuple[ProbeCaller, Batch]:
     """The started stack and the batch, grouped as the stack groups."""
     batch = plain_batch(inputs)
     state = stand_in(
         group_size=int(batch.groups.count().max()), prompts=batch.groups.number, max_tokens=batch.max_tokens,
         gathered=batch,
     )  # fmt: skip
-    hooks = _stack(method, params).caller(state)
+    hooks = ProbeCaller(_stack(method, params).seats, state)
     begin(hooks, batch)
     return hooks, batch.replace(group_keys=hooks.group_by(batch=batch))
 

@@ -22,12 +22,20 @@ _FLOATS = (
 _INTEGERS = ("lengths", "round", "age", "rollout", "prompt_ids", "completion_ids")
 _BOOLEANS = ("correct", "truncated")
 _ALIASES = {"logp_rollout": "logp_sampler", "logp_behave": "logp_sampler"}
+_SHAPES = {
+    **dict.fromkeys(("logp_old", "logp_ref", "logp_sampler", "entropy", "weights", "completion_ids"), ("N", "T")),
+    **dict.fromkeys((*_BOOLEANS, "lengths", "round", "age", "rollout", "temperature", "greedy_reward"), ("N",)),
+    "group_keys": ("N",), "rewards": ("N", "K"), "reward_weights": ("K",),
+}  # fmt: skip
 _TOKEN_TENSORS = ("logp", "logp_old", "logp_ref", "logp_sampler", "token_rewards", "entropy", "advantages")
 
 
-def as_tensor(value: Any) -> Tensor:
-    """A float64 tensor; None becomes NaN."""
-    return torch.as_tensor(np.asarray(value, dtype=np.float64))
+def as_tensor(value: Any, name: str = "input") -> Tensor:
+    """A float64 tensor; None becomes NaN. Raises UsageError, with the name, for what is no array of numbers."""
+    try:
+        return torch.as_tensor(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the probe's {name} is not an array of numbers: {error}") from None
 
 
 def plain_batch(inputs: Mapping[str, Any]) -> Batch:
@@ -39,14 +47,17 @@ def plain_batch(inputs: Mapping[str, Any]) -> Batch:
     group = given.pop("group", None)
     mask = _mask(given)
     rows, tokens = mask.shape
+    sizes = {"N": rows, "T": tokens}
     keys = torch.zeros(rows, dtype=torch.long) if group is None else _keys(group)
-    if len(keys) != rows:
-        raise UsageError(f"the probe's group has shape {[len(keys)]}; expected {[rows]}")
+    _check("group", keys, ("N",), sizes)
+    for name in ("logp", "token_rewards"):
+        if name in given:
+            _check(name, as_tensor(given[name], name), ("N", "T"), sizes)
     rewards, token_columns = _rewards(given.pop("rewards", None), given.pop("token_rewards", None), mask)
     given.pop("logp", None)
-    fields = {name: as_tensor(given.pop(name)) for name in _FLOATS if name in given}
-    fields |= {name: torch.as_tensor(np.asarray(given.pop(name))).long() for name in _INTEGERS if name in given}
-    fields |= {name: torch.as_tensor(np.asarray(given.pop(name))).bool() for name in _BOOLEANS if name in given}
+    fields = {name: as_tensor(given.pop(name), name) for name in _FLOATS if name in given}
+    fields |= {name: as_tensor(given.pop(name), name).long() for name in _INTEGERS if name in given}
+    fields |= {name: as_tensor(given.pop(name), name).bool() for name in _BOOLEANS if name in given}
     if "advantages" in fields and fields["advantages"].dim() == 1:
         fields["advantages"] = fields["advantages"][:, None]
     batch = Batch(
@@ -61,7 +72,7 @@ def plain_batch(inputs: Mapping[str, Any]) -> Batch:
         kept=torch.ones(rows, dtype=torch.bool),
         extras={name: _extra(name, value) for name, value in given.items()},
     )
-    _agree(batch)
+    _agree(batch, sizes)
     return batch
 
 
@@ -73,7 +84,7 @@ def _extra(name: str, value: Any) -> Tensor:
             array = array.astype(str)  # labels, some of which are missing
         if array.dtype.kind in "US":
             array = np.unique(array, return_inverse=True)[1].reshape(array.shape)
-        return torch.as_tensor(array) if array.dtype.kind in "biu" else as_tensor(value)
+        return torch.as_tensor(array) if array.dtype.kind in "biu" else as_tensor(value, name)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the probe's {name} is not an array of numbers: {error}") from None
 
@@ -81,13 +92,16 @@ def _extra(name: str, value: Any) -> Tensor:
 def _mask(given: Mapping[str, Any]) -> Tensor:
     """The mask, or what lengths or token tensors say of it, or one token a row."""
     if "mask" in given:
-        return as_tensor(given["mask"])
+        mask = as_tensor(given["mask"], "mask")
+        if mask.dim() != 2:
+            raise UsageError(f"the probe's mask must be [N, T], a row of 0 and 1 a completion, not {list(mask.shape)}")
+        return mask
     if "lengths" in given:
-        lengths = as_tensor(given["lengths"])
+        lengths = as_tensor(given["lengths"], "lengths")
         return (torch.arange(int(lengths.max())) < lengths[:, None]).double()
     for name in _TOKEN_TENSORS:
-        if name in given and as_tensor(given[name]).dim() == 2:
-            return torch.ones_like(as_tensor(given[name]))
+        if name in given and (values := as_tensor(given[name], name)).dim() == 2:
+            return torch.ones_like(values)
     rows = next((len(given[name]) for name in ("rewards", "advantages") if name in given), None)
     if rows is None:
         raise UsageError("the probe needs rewards, a mask or log-probabilities to know how many rows there are")
@@ -102,9 +116,9 @@ def _keys(group: Any) -> Tensor:
 def _rewards(rewards: Any, token_rewards: Any, mask: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
     """(columns [N, K], token columns): token rewards are one column of their own in place of the others."""
     if token_rewards is not None:
-        per_token = as_tensor(token_rewards)
+        per_token = as_tensor(token_rewards, "token_rewards")
         return torch.where(mask > 0, per_token, torch.zeros_like(mask)).sum(-1, keepdim=True), {"token": per_token}
-    columns = torch.zeros(len(mask), 1, dtype=mask.dtype) if rewards is None else as_tensor(rewards)
+    columns = torch.zeros(len(mask), 1, dtype=mask.dtype) if rewards is None else as_tensor(rewards, "rewards")
     return columns[:, None] if columns.dim() == 1 else columns, {}
 
 
@@ -128,18 +142,18 @@ def _neutral(mask: Tensor, keys: Tensor, rewards: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _agree(batch: Batch) -> None:
-    rows, tokens = batch.mask.shape
-    expected = {
-        "group": (batch.group_keys, ([rows],)),
-        "rewards": (batch.rewards, ([rows, len(batch.reward_names)],)),
-        "reward_weights": (batch.reward_weights, ([batch.rewards.shape[1]],)),
-        "logp_old": (batch.logp_old, ([rows, tokens],)),
-        "logp_ref": (batch.logp_ref, ([rows, tokens],)),
-        "advantages": (batch.advantages, ([rows, 1], [rows, tokens])),
-    }
-    for name, (value, shapes) in expected.items():
-        if value is not None and list(value.shape) not in [list(shape) for shape in shapes]:
-            raise UsageError(
-                f"the probe's {name} has shape {list(value.shape)}; expected {' or '.join(map(str, shapes))}"
-            )
+def _agree(batch: Batch, sizes: Mapping[str, int]) -> None:
+    """Raise UsageError for the first field of another shape than its own."""
+    sizes = {**sizes, "K": len(batch.reward_names)}
+    for name, shape in _SHAPES.items():
+        value = getattr(batch, name)
+        if value is not None:
+            _check(name, value, shape, sizes)
+    if batch.advantages is not None and batch.advantages.shape != (sizes["N"], 1):
+        _check("advantages", batch.advantages, ("N", "T"), sizes)
+
+
+def _check(name: str, value: Tensor, shape: tuple[str, ...], sizes: Mapping[str, int]) -> None:
+    wanted = [sizes[axis] for axis in shape]
+    if list(value.shape) != wanted:
+        raise UsageError(f"the probe's {name} must be [{', '.join(shape)}] = {wanted}, not {list(value.shape)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
 import types
 
@@ -209,12 +211,89 @@ def test_params_go_to_a_single_plugin():
 
 
 def test_shapes_that_disagree_are_named():
-    with pytest.raises(UsageError, match=r"the probe's group has shape \[3\]; expected \[2\]"):
+    with pytest.raises(UsageError, match=r"the probe's group must be \[N\] = \[2\], not \[3\]"):
         probe.advantages(Sample, [1, 0], [0, 0, 0])
-    with pytest.raises(UsageError, match=r"the probe's logp_old has shape \[1, 3\]; expected \[2, 3\]"):
+    with pytest.raises(UsageError, match=r"the probe's logp_old must be \[N, T\] = \[2, 3\], not \[1, 3\]"):
         probe.token_loss(Sample, logp=LOGP, logp_old=OLD[:1], advantages=[1, 1], mask=MASK)
     with pytest.raises(UsageError, match=r"needs rewards, a mask or log-probabilities"):
         probe.advantages(Sample, None, [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("entropy", [1, 2, 3, 4], "entropy must be [N, T] = [4, 1], not [4]"),
+        ("logp_ref", [[0.0, 0.0]] * 4, "logp_ref must be [N, T] = [4, 1], not [4, 2]"),
+        ("greedy_reward", [[1.0]] * 4, "greedy_reward must be [N] = [4], not [4, 1]"),
+        ("correct", [1, 0], "correct must be [N] = [4], not [2]"),
+        ("reward_weights", [1, 0], "reward_weights must be [K] = [1], not [2]"),
+        ("advantages", [[1.0, 2.0]] * 4, "advantages must be [N, T] = [4, 1], not [4, 2]"),
+        ("token_rewards", [1, 2, 3, 4], "token_rewards must be [N, T] = [4, 1], not [4]"),
+        ("mask", [1, 1, 1, 1], "mask must be [N, T], a row of 0 and 1 a completion, not [4]"),
+        ("entropy", [[1], [1, 2]], "entropy is not an array of numbers"),
+    ],
+)
+def test_a_field_of_the_wrong_shape_is_told_the_right_one(field, value, fault):
+    shape = {} if field == "mask" else {"mask": [[1]] * 4}
+    with pytest.raises(UsageError, match=rf"^the probe's {re.escape(fault)}"):
+        probe.advantages(Sample, [1, 0, 1, 0], [0] * 4, **shape, **{field: value})
+
+
+def test_one_token_a_completion_is_still_one_a_token():
+    """What the method returned decides: [N] stays [N], [N, 1] is [N, T] where T is 1."""
+
+    @method
+    class Outcome:
+        @hookimpl
+        def estimate_advantages(self, batch):
+            return batch.reward
+
+    @method
+    class Halved:
+        @hookimpl(wrapper=True)
+        def estimate_advantages(self):
+            return (yield) / 2
+
+    one = {"mask": [[1], [1]]}
+    assert probe.advantages(PerToken, [1, 0], [0, 0], **one).tolist() == [[1.0], [0.0]]
+    assert probe.advantages(Outcome, [1, 0], [0, 0], **one).tolist() == [1.0, 0.0]
+    with probe.knowing(catalogue(PerToken, Outcome, Halved)):
+        assert probe.advantages("per-token+halved", [1, 0], [0, 0], **one).tolist() == [[0.5], [0.0]]
+        assert probe.advantages("outcome+halved", [1, 0], [0, 0], **one).tolist() == [0.5, 0.0]
+        assert probe.advantages("outcome+halved", [1, 0], [0, 0], mask=MASK).tolist() == [0.5, 0.0]
+
+
+def test_what_a_method_needs_and_was_not_given_is_named():
+    @method(needs={"entropy", "reference", "hidden"})
+    class Wants:
+        @hookimpl
+        def estimate_advantages(self, batch):
+            return batch.entropy.sum(-1) + (batch.logp_ref * batch.mask).sum(-1)
+
+        @hookimpl
+        def policy_loss(self, output):
+            return output.hidden.sum(-1)
+
+    call = functools.partial(probe.advantages, Wants, [1, 0], [0, 0], mask=MASK)
+    with pytest.raises(UsageError, match=r"^wants needs entropy; give entropy= to the probe$"):
+        call()
+    with pytest.raises(UsageError, match=r"^wants needs logp_ref; give logp_ref= to the probe$"):
+        call(entropy=np.ones((2, 3)))
+    assert call(entropy=np.ones((2, 3)), logp_ref=np.zeros((2, 3))).tolist() == [3.0, 3.0]
+    fields = {"logp": LOGP, "logp_old": OLD, "advantages": [1, 1], "mask": MASK}
+    with pytest.raises(UsageError, match=r"^wants needs hidden of the policy, and the probe has no policy$"):
+        probe.loss(Wants, rewards=[1, 0], group=[0, 0], **fields)
+
+
+def test_a_fault_of_the_method_itself_stays_its_own():
+    @method
+    class Faulty:
+        @hookimpl
+        def estimate_advantages(self, batch):
+            return batch.reward + None
+
+    with pytest.raises(TypeError, match=r"NoneType"):
+        probe.advantages(Faulty, [1, 0], [0, 0])
 
 
 def test_plugins_of_a_probe_are_fresh():

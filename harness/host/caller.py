@@ -44,6 +44,7 @@ class HookCaller:
         self._running: list[Call] = []
         self._nested = 0.0
         self._results: list[tuple[str, Any]] = []  # of the call that ended last
+        self.plain_shape: tuple[int, ...] = ()  # of that call too, see `Call`
         self._settled = False
         self.manager = pluggy.PluginManager("harness")
         self.manager.add_hookspecs(HookSpecs)
@@ -179,7 +180,8 @@ class HookCaller:
         try:
             return self._relays[hook](**arguments)
         finally:
-            self._results = self._running.pop().results
+            ended = self._running.pop()
+            self._results, self.plain_shape = ended.results, ended.plain_shape
             if state is not None:
                 state.hook = around
             took = perf_counter() - began

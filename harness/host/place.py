@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from torch import Tensor
+
 from harness.errors import HarnessError, PluginError, UsageError, blame, blamed
 from harness.host.contracts import CHECKS, NONE_ALLOWED, check_extras
 from harness.host.hints import hint
@@ -22,11 +24,15 @@ class Blamed(PluginError):  # noqa: N818 - a word that reads well where it is ra
 
 @dataclasses.dataclass
 class Call:
-    """A hook that is being called: its arguments, and who returned what, top first."""
+    """A hook that is being called: its arguments, and who returned what, top first.
+
+    plain_shape: that of a tensor which was returned first, below all wrappers, before its contract reshaped it.
+    """
 
     hook: str
     arguments: dict[str, Any]
     results: list[tuple[str, Any]] = dataclasses.field(default_factory=list)
+    plain_shape: tuple[int, ...] = ()
     extras: dict[str, Any] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +108,8 @@ class Place:
                 call.extras = check_extras(call.arguments["batch"], call.extras)
         except Breach as breach:
             raise self.fault(str(breach)) from None
+        if isinstance(value, Tensor) and not call.results:
+            call.plain_shape = tuple(value.shape)
         call.results.append((self.owner.label, checked))
         return checked
 
