@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.conformance.journal import Journal
 from harness.conformance.lab import Lab, Outcome
+from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.conformance.subject import Subject
@@ -46,6 +47,7 @@ class Bench:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.seed = subject.seed
+        self.teller: str | None = None  # the check that has told why none of the others can run
 
     @functools.cached_property
     def lab(self) -> Lab:
@@ -56,6 +58,24 @@ class Bench:
     def outcome(self) -> Outcome:
         """What it makes of the probe as it is."""
         return self.lab.outcome()
+
+    @functools.cached_property
+    def unbuilt(self) -> HarnessError | None:
+        """Why the stack cannot even be built, if it cannot."""
+        try:
+            assert self.subject.seat is not None
+        except HarnessError as fault:
+            return fault
+        return None
+
+    @functools.cached_property
+    def unrun(self) -> Exception | None:
+        """What its steps raise before anything can be compared, if they do."""
+        try:
+            assert self.outcome is not None
+        except Exception as fault:  # noqa: BLE001 - a plugin may raise anything
+            return fault
+        return None
 
     def other(self, stack: str) -> tuple[Lab, Outcome]:
         """Laboratory and outcome of another stack, such as the base."""

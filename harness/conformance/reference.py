@@ -12,7 +12,7 @@ from harness.host import hookimpl, method
 if TYPE_CHECKING:
     from harness.batch import Batch
 
-__all__ = ["REFERENCES", "Halve", "Nothing", "ZScore"]
+__all__ = ["REFERENCES", "Halve", "Nothing", "ZScore", "spoken"]
 
 
 @method(name="conformance-nothing", identity=True)
@@ -47,3 +47,8 @@ class Halve:
 
 
 REFERENCES: tuple[type, ...] = (Nothing, ZScore, Halve)
+
+
+def spoken(stack: str) -> str:
+    """What a report calls a stack: the stand-in for none has a name that nobody else knows."""
+    return "the harness's defaults" if stack == Nothing.info.slug else stack  # type: ignore[attr-defined]

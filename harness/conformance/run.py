@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 import warnings
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run_check", "run_checks", "selected"]
 
+_ADVICE = re.compile(r"; mend it, `harness check [^`]*` tries it on small batches")  # of `Place.fault`
+
 
 def selected(only: Sequence[str]) -> list[str]:
     """The checks that are named, or all. Raises UsageError for a name that is none."""
@@ -29,15 +32,9 @@ def selected(only: Sequence[str]) -> list[str]:
 
 
 def run_checks(subject: Subject, only: Sequence[str] = ()) -> Report:
-    """Every check of a method, or those named; one finding where the stack cannot be built."""
-    names = selected(only)
-    try:
-        assert subject.seat is not None
-    except HarnessError as fault:
-        again = f"harness explain {subject.given}"
-        return Report(subject.name, (Finding("metadata", "FAIL", str(fault), again),))
+    """Every check of a method, or those named. What keeps the method from running at all is one failure."""
     bench = Bench(subject)
-    return Report(subject.name, tuple(run_check(bench, name) for name in names))
+    return Report(subject.name, tuple(run_check(bench, name) for name in selected(only)))
 
 
 def run_check(bench: Bench, name: str) -> Finding:
@@ -47,13 +44,24 @@ def run_check(bench: Bench, name: str) -> Finding:
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        status, text = _answer(bench, name)
+        status, text = _blocked(bench, name) or _answer(bench, name)
+    if bench.unbuilt is not None:
+        return Finding(name, status, text, f"harness explain {subject.given}" if status == "FAIL" else "")
     reason = subject.seat.info.claims.exempt.get(name) if name in EXEMPTIBLE else None
-    if reason and status == "FAIL":
+    if reason and status == "FAIL" and bench.teller is None:
         status, text = "n.a.", f"exempt, as declared: {reason} [{text}]"
     elif reason and status == "pass":
         status, text = "warn", f"declared exempt ({reason}), but it holds: take the exemption away"
     return Finding(name, status, text, again if status == "FAIL" else "", time.perf_counter() - began)
+
+
+def _blocked(bench: Bench, name: str) -> tuple[Status, str] | None:
+    """Where the method cannot be built or run: told by the first check that asks; the others were not run."""
+    fault = bench.unbuilt or (bench.unrun if name != "metadata" else None)
+    if fault is None:
+        return None
+    bench.teller = bench.teller or name
+    return ("FAIL", _said(fault)) if bench.teller == name else ("n.a.", f"not run: see {bench.teller}")
 
 
 def _answer(bench: Bench, name: str) -> tuple[Status, str]:
@@ -64,9 +72,14 @@ def _answer(bench: Bench, name: str) -> tuple[Status, str]:
         return "n.a.", str(answer)
     except Warned as answer:
         return "warn", str(answer)
-    except CheckFailed as fault:
-        return "FAIL", str(fault)
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything
-        frame = traceback.extract_tb(fault.__traceback__)[-1]
-        where = "" if blamed(fault) or isinstance(fault, HarnessError) else f" ({frame.filename}:{frame.lineno})"
-        return "FAIL", f"{told(fault)}{where}"
+        return "FAIL", _said(fault)
+
+
+def _said(fault: Exception) -> str:
+    """A fault in a line, without the advice to run what is running."""
+    if isinstance(fault, CheckFailed):
+        return _ADVICE.sub("", str(fault))
+    frame = traceback.extract_tb(fault.__traceback__)[-1]
+    where = "" if blamed(fault) or isinstance(fault, HarnessError) else f" ({frame.filename}:{frame.lineno})"
+    return _ADVICE.sub("", f"{told(fault)}{where}")

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from harness import method
+from harness import hookimpl, method
 from harness.conformance import CHECKS, EXEMPTIBLE, conformance_tests, run_checks, subjects
 from harness.conformance.results import Finding, Report
 from harness.errors import UsageError
@@ -121,6 +121,63 @@ def test_a_stack_is_checked_by_its_last_plugin():
     (subject,) = subjects("conformance-z-score+conformance-halve")
     assert subject.below == "conformance-z-score"
     assert statuses(run_checks(subject, ["effect", "permutation"])) == {"effect": "pass", "permutation": "pass"}
+
+
+@method(exempt={"precision": "it never comes to that"})
+class Nothing:
+    """Forgets to return what it has computed at length."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """No return."""
+        batch.groups.center(batch.reward)
+
+
+@method
+class Tiny:
+    """x."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self):
+        """Twice."""
+        return 2 * (yield)
+
+
+def test_what_keeps_a_method_from_running_is_one_failure():
+    found = report(Nothing)
+    assert [finding.check for finding in found.failed] == ["effect"]
+    (fault,) = found.failed
+    assert "returned None where a value is due" in fault.text
+    assert "harness check" not in fault.text
+    others = [finding for finding in found.findings if finding.check not in {"metadata", "effect"}]
+    assert len(others) == len(CHECKS) - 2
+    assert {(finding.status, finding.text, finding.reproduce) for finding in others} == {
+        ("n.a.", "not run: see effect", "")
+    }
+    assert [finding.status for finding in report(Nothing, "precision").findings] == ["FAIL"]
+
+
+def test_a_stack_that_cannot_be_built_is_one_failure(tmp_path):
+    path = tmp_path / "gone.py"
+    path.write_text("import nowhere_to_be_found\n\nfrom harness import method\n\n\n@method\nclass Gone:\n    pass\n")
+    found = report(path)
+    assert [(finding.check, finding.reproduce) for finding in found.failed] == [("metadata", f"harness explain {path}")]
+    assert "nowhere_to_be_found" in found.failed[0].text
+    assert {finding.text for finding in found.findings[1:]} == {"not run: see metadata"}
+
+
+def test_tests_of_an_author_tell_once_what_keeps_a_method_from_running():
+    test = conformance_tests(Nothing, only=["permutation", "padding"])
+    (subject, _), _ = (case.values for case in test.pytestmark[0].args[1])
+    with pytest.raises(pytest.fail.Exception, match="returned None"):
+        test(subject, "padding")  # whichever comes first
+    with pytest.raises(pytest.skip.Exception, match="not run: see padding"):
+        test(subject, "permutation")
+
+
+def test_a_short_docstring_is_told_to_be_short():
+    (finding,) = report(Tiny, "metadata").findings
+    assert finding.text.startswith("Tiny: the docstring's first line 'x.' of 2 characters is too short")
 
 
 def test_a_fault_that_fails_many_checks_is_told_once():

@@ -71,8 +71,8 @@ def test_a_file_is_checked_method_by_method(run, file):
 def test_a_stack_of_a_file_passes_as_a_table(run, file):
     code, out, _ = run("louder(factor=3)", "--plugin", file, "--only", "reduction", "--only", "effect")
     assert code == 0, out
-    assert "factor=1 is conformance-nothing bit for bit" in out
-    assert "effect     pass    differs from conformance-nothing in estimate_advantages" in out
+    assert "factor=1 is the harness's defaults bit for bit" in out
+    assert "effect     pass    differs from the harness's defaults in estimate_advantages" in out
 
 
 def test_json_is_the_report(run):

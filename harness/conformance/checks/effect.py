@@ -10,6 +10,7 @@ from harness.conformance.checks.edges import EDGES
 from harness.conformance.checks.reduction import spelled
 from harness.conformance.compare import apart, differences
 from harness.conformance.probe_batch import Edit, unchanged
+from harness.conformance.reference import spoken
 from harness.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ def check(bench: Bench) -> str:
         if said:
             return f"{said} (with {spelled(claims.active)}, declared active)"
     raise CheckFailed(
-        f"does nothing: loss, gradient, sampling and updates are those of {subject.below}. A method that acts late or "
-        "on rare batches says with which parameters it acts at once, @method(active={...}); a control that is to "
+        f"does nothing: loss, gradient, sampling and updates are those of {spoken(subject.below)}. A method that acts "
+        "late or on rare batches says with which parameters it acts at once, @method(active={...}); a control that is to "
         "change nothing says @method(identity=True)"
     )
 
 
 def _identical(bench: Bench, base: Lab) -> str:
-    below = bench.subject.below
+    below = spoken(bench.subject.below)
     found = list(differences(bench.outcome, base.outcome(), 0.0))
     found += _otherwise(bench, bench.lab, base)
     if found or apart(_weights(bench.lab), _weights(base)):
@@ -59,7 +60,7 @@ def _identical(bench: Bench, base: Lab) -> str:
 
 def _differs(bench: Bench, lab: Lab, base: Lab, change: Edit) -> str | None:
     """In which hooks a laboratory differs from its base's; None if in nothing."""
-    info, below = bench.subject.seat.info, bench.subject.below
+    info, below = bench.subject.seat.info, spoken(bench.subject.below)
     found = differences(lab.outcome(change), base.outcome(change), TOLERANCE)
     acted = _otherwise(bench, lab, base)
     moved = apart(_weights(lab), _weights(base)) > TOLERANCE

@@ -27,8 +27,12 @@ def check(bench: Bench) -> str:
     info, plugin = seat.info, seat.plugin
     if not SLUG.fullmatch(seat.entry.slug):
         raise CheckFailed(f"the name {seat.entry.slug!r} is not of lower-case words joined by hyphens")
-    if len(info.doc.splitlines()[0] if info.doc else "") < IDEA:
+    idea = info.doc.splitlines()[0] if info.doc else ""
+    if not idea:
         raise CheckFailed(f"{type(plugin).__name__} needs a docstring whose first line says the idea")
+    if len(idea) < IDEA:
+        short = f"of {len(idea)} characters is too short: say the idea in a sentence of at least {IDEA}"
+        raise CheckFailed(f"{type(plugin).__name__}: the docstring's first line {idea!r} {short}")
     if not info.hooks:
         raise CheckFailed(f"{type(plugin).__name__} implements no hook")
     _check_declared(bench, info)

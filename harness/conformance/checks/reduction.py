@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.conformance.compare import require_equal
+from harness.conformance.reference import spoken
 from harness.conformance.results import NotApplicable
 from harness.host.parsing import spell_value
 
@@ -28,8 +29,10 @@ def check(bench: Bench) -> str:
         other = target or subject.below
         _, expected = bench.other(other)
         _, found = bench.other(subject.altered(parameters))
-        worst = require_equal(found, expected, TOLERANCE, f"{spelled(parameters)} is not {other}")
-        said.append(f"{spelled(parameters)} is {other}" + (" bit for bit" if worst == 0 else f" to {worst:.0e}"))
+        worst = require_equal(found, expected, TOLERANCE, f"{spelled(parameters)} is not {spoken(other)}")
+        said.append(
+            f"{spelled(parameters)} is {spoken(other)}" + (" bit for bit" if worst == 0 else f" to {worst:.0e}")
+        )
     return "; ".join(said)
 
 
