@@ -22,8 +22,8 @@ __all__ = ["as_csv", "as_json", "as_markdown", "as_table", "heading", "trials_cs
 STYLES = {"better": "green", "worse": "red"}
 # who stays when a terminal is narrow; the score, which is named after the metric, comes second
 PRIORITY = (
-    "method", "", "difference", "verdict", "n", "steps", "failures", "p", "waste", "time", "P(better)", "p sign", "extra",
-    "spent", "area",
+    "method", "", "difference", "verdict", "n", "steps", "failures", "p", "waste", "time", "P(better)", "p sign",
+    "extra", "spent", "area",
 )  # fmt: skip
 
 

@@ -44,8 +44,8 @@ def check(bench: Bench) -> str:
             return f"{said} (with {spelled(claims.active)}, declared active)"
     raise CheckFailed(
         f"does nothing: loss, gradient, sampling and updates are those of {spoken(subject.below)}. A method that acts "
-        "late or on rare batches says with which parameters it acts at once, @method(active={...}); a control that is to "
-        "change nothing says @method(identity=True)"
+        "late or on rare batches says with which parameters it acts at once, @method(active={...}); a control that is "
+        "to change nothing says @method(identity=True)"
     )
 
 
