@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.conformance.results import Finding
-from harness.errors import UsageError
+from harness.conformance.results import Finding, Status
 
 if TYPE_CHECKING:
+    from harness.conformance.about_method import Verdict
     from harness.conformance.subject import Subject
 
 __all__ = ["compare_with"]
 
-SHOWN = 3  # differences that a report spells out
+SHOWN = 3  # differences, and reasons, that a report spells out
 
 
 def compare_with(subject: Subject, path: Path) -> Finding:
-    """All cases of `path` of the subject's method, params read as its fields. Raises UsageError for a bad file.
+    """All cases of `path` that are about the subject's method, counted by what came of them.
 
-    Cases that set what the method has no field for are counted, not compared.
+    A wrong case fails; cases that nothing maps are a warning, and not applicable where there are no others. Raises
+    UsageError for a bad file.
     """
-    from harness.conformance.vectors import default_run, read_cases, run_case
+    from harness.conformance.about_method import about, verdict
+    from harness.conformance.offered import broken
     from harness.probe import knowing
 
     began = time.perf_counter()
-    slug = subject.seat.entry.slug
-    cases = [case for case in read_cases(path) if case.method.replace("_", "-").lower() == slug]
-    if not cases:
-        return Finding("vectors", "n.a.", f"{path} has no case of {slug}")
-    fields = [field.name for field in dataclasses.fields(subject.seat.plugin)]
-    wrong, strange = [], []
-    for case in cases:
-        try:
-            with knowing(subject.catalogue):
-                result = run_case(default_run(case, subject.stack, fields), case)
-        except UsageError as fault:
-            strange.append(str(fault))
-            continue
-        if not result.passed:
-            wrong.append(f"{case.id}: {result}")
-    took = time.perf_counter() - began
-    compared = len(cases) - len(strange)
+    with knowing(subject.catalogue):
+        found = [verdict(one, subject) for one in about(subject, path)]
+    status, text = _summary(found, f"{path} has no case of {subject.seat.entry.slug}")
+    text += "".join(f"; the mappings of {module} cannot be used: {error}" for module, error in broken().items())
+    again = f"harness check {subject.given} --vectors {path}" if status == "FAIL" else ""
+    return Finding("vectors", status, text, again, time.perf_counter() - began)
+
+
+def _summary(found: Sequence[Verdict], nothing: str) -> tuple[Status, str]:
+    """The status, and the counts with the first differences and every other reason."""
+    kinds = ("passed", "failed", "slip", "unmapped")
+    passed, failed, slips, unmapped = ([one for one in found if one.status == kind] for kind in kinds)
+    aside = [f"{len(slips)} slips of an implementation, not imitated: {_reasons(slips)}"] if slips else []
+    aside += [f"{len(unmapped)} not mapped: {_reasons(unmapped)}"] if unmapped else []
+    compared = len(passed) + len(failed)
+    if not found:
+        return "n.a.", nothing
     if not compared:
-        text = f"none of its {len(cases)} cases has params that are fields of it: {strange[0]}"
-        return Finding("vectors", "n.a.", text, seconds=took)
-    aside = f"; {len(strange)} cases cannot be compared: {strange[0]}" if strange else ""
-    if not wrong:
-        return Finding("vectors", "warn" if strange else "pass", f"{compared} cases as expected{aside}", seconds=took)
-    more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-    text = f"{len(wrong)} of {compared} cases differ: {'; '.join(wrong[:SHOWN])}{more}{aside}"
-    return Finding("vectors", "FAIL", text, f"harness check {subject.given} --vectors {path}", took)
+        return "n.a.", f"none of its {len(found)} cases can be compared; {'; '.join(aside)}"
+    if not failed:
+        return "warn" if unmapped else "pass", "; ".join([f"{compared} cases as expected", *aside])
+    shown = [f"{one.case.id}: {one.reason}{_as(one)}" for one in failed[:SHOWN]]
+    shown += [f"and {len(failed) - SHOWN} more"] if len(failed) > SHOWN else []
+    return "FAIL", "; ".join([f"{len(failed)} of {compared} cases differ: {'; '.join(shown)}", *aside])
+
+
+def _as(one: Verdict) -> str:
+    return f" ({one.stack})" if one.stack else ""
+
+
+def _reasons(found: Iterable[Verdict]) -> str:
+    """Different reasons, the most frequent first."""
+    counts = Counter(one.reason for one in found).most_common()
+    more = f", and {len(counts) - SHOWN} other reasons" if len(counts) > SHOWN else ""
+    return ", ".join(f"{reason} ({count})" for reason, count in counts[:SHOWN]) + more

@@ -101,7 +101,7 @@ class Run:
     stack: str
     fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     _: dataclasses.KW_ONLY
-    probe: str | Callable[[Run, Case], Values] | None = None
+    probe: str | Callable[[Run, Any], Values] | None = None
     expect: Mapping[str, Any] | None = None
     compare: tuple[str, ...] | None = None
 

@@ -8,9 +8,9 @@ import json
 import sys
 from pathlib import Path
 
+from harness.conformance.mapping import broken
 from harness.conformance.vectors import read_cases
 from harness.errors import HarnessError
-from tests.vectors.mapping import broken
 from tests.vectors.report import STATUSES, Line, by_method, check, totals
 
 DEFAULT = Path(__file__).parent / "golden.jsonl.gz"
@@ -34,7 +34,7 @@ def main() -> int:
     else:
         print_text(lines, verbose=options.verbose)
     for module, error in broken().items():
-        print(f"tests/vectors/mapping/{module}.py cannot be used: {error}", file=sys.stderr)
+        print(f"{module} cannot be used: {error}", file=sys.stderr)
     return 1 if totals(lines).failed or broken() else 0
 
 

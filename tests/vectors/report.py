@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from harness.conformance.vectors import Case, Run, run_case
+from harness.conformance.mapping import Guess, Slip, Unmapped, guess, outcome
+from harness.conformance.vectors import Case, run_case
 from harness.host import Catalogue, discover, parse_stack
-from tests.vectors.by_name import by_name
-from tests.vectors.mapping import Slip, Unmapped, outcome, watched
 
 STATUSES = ("passed", "failed", "slip", "unmapped", "missing")
 
@@ -60,9 +59,9 @@ def check(case: Case) -> Line:
     """Map, compute and compare one case; nothing that a case holds makes this raise."""
     try:
         found = outcome(case)
-        guess = by_name(watched(case), installed()) if found is None else None
+        named = guess(case, installed()) if found is None else None
         if found is None:
-            return _guessed(case, guess)
+            return _guessed(case, named)
         if isinstance(found, Slip | Unmapped):
             return Line(case, "slip" if isinstance(found, Slip) else "unmapped", found.reason)
         absent = [spec.name for spec in parse_stack(found.stack) if spec.name not in installed()]
@@ -74,11 +73,11 @@ def check(case: Case) -> Line:
     return Line(case, "passed" if result.passed else "failed", "" if result.passed else str(result), found.stack)
 
 
-def _guessed(case: Case, guess: tuple[Run, list[str]] | None) -> Line:
+def _guessed(case: Case, named: Guess | None) -> Line:
     """The line of a method that no function maps."""
-    if guess is None:
+    if named is None:
         return Line(case, "missing", f"no method {case.method.replace('_', '-')} here")
-    run, left = guess
+    run, left = named
     if run_case(run, case).passed:
         return Line(case, "passed", "", run.stack)
     unknown = f", which has no {', '.join(left)}," if left else ""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from harness_papers.off_policy.a3po import A3PO
 
 from harness import probe
-from tests.vectors.mapping import Case, Outcome, Run, maps, stack
-from tests.vectors.mapping.reductions import reduction, with_reduction
+from harness.conformance.mapping import Case, Outcome, Run, maps, stack
+from harness_papers.off_policy.a3po import A3PO
+from harness_papers.vectors.reductions import reduction, with_reduction
 
 
 @maps("m2po")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from harness.conformance.mapping import Case, Run, guesses, stack
 from harness.host import Catalogue
-from tests.vectors.mapping import Case, Run, stack
-from tests.vectors.mapping.reductions import reduction, trl_reduction
+from harness_papers.vectors.reductions import reduction, trl_reduction
 
 ENDINGS = ("", "-loss", "-advantage", "-mask", "-weight", "-reward")
 PREFIXES = ("clip_ratio", "epsilon", "eps_clip", "ratio_clip", "pg_clip")
@@ -22,6 +22,7 @@ CENTRES = ("clip_ratio", "pg_clip", "epsilon")  # one number for both sides
 LOOPS = ("verl-project/verl", "verl-project/verl-recipe")  # a group of one keeps its reward there
 
 
+@guesses
 def by_name(case: Case, catalogue: Catalogue) -> tuple[Run, list[str]] | None:
     """(the guessed run, the params that it leaves out); None if no method is called so."""
     slug = _slug(case.method, catalogue)

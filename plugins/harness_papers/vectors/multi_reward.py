@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
+from harness.conformance.mapping import Case, Outcome, Run, Unmapped, maps, stack
 
 AUTHORS = "NVlabs/GDPO"
-TOKEN_EPS = "rsqrt(var+1e-8)"
+UNDER_ROOT = "rsqrt(var+1e-8)"
 
 
 @maps("gdpo")
@@ -21,7 +21,7 @@ def gdpo(case: Case) -> Outcome:
     )  # fmt: skip
     tokens = params.get("whiten") == "token"
     if tokens:
-        case.require(whiten_eps=TOKEN_EPS)
+        case.require(whiten_eps=UNDER_ROOT)
     eps = params["eps"]
     closing = eps if tokens else params.get("whiten_eps", eps)
     columns = np.shape(case.inputs["rewards"])[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.vectors.mapping import Case, Outcome, Run, maps, stack
+from harness.conformance.mapping import Case, Outcome, Run, maps, stack
 
 VERL = "verl-project/verl"
 VERL_COUNT = 1e-8  # verl adds it to the number of tokens in a masked mean

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from harness_papers.objectives.fipo import FIPO
 
+from harness.conformance.mapping import Case, Outcome, Run, maps, stack
 from harness.host import build_stack
 from harness.probe_inputs import as_tensor
-from tests.vectors.mapping import Case, Outcome, Run, maps, stack
-from tests.vectors.mapping.reductions import reduction, with_reduction
+from harness_papers.objectives.fipo import FIPO
+from harness_papers.vectors.reductions import reduction, with_reduction
 
 
 @maps("hapo")

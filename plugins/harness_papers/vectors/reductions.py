@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.vectors.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stack
+from harness.conformance.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stack
 
 ROW_EPS = 1e-8  # verl, OpenRLHF, NeMo and ROLL add it to a row's number of tokens
 COUNT_EPS = {"modelscope/Trinity-RFT", "hijih/copo-code"}  # and these to the number of tokens

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
-from tests.vectors.mapping.kl import kl_stack
-from tests.vectors.mapping.reductions import reduction, trl_reduction, with_reduction
+from harness.conformance.mapping import Case, Outcome, Run, Unmapped, maps, stack
+from harness_papers.vectors.kl import kl_stack
+from harness_papers.vectors.reductions import reduction, trl_reduction, with_reduction
 
 CLAMPS = {"verl-project/verl", "OpenRLHF/OpenRLHF", "modelscope/Trinity-RFT"}  # the log-ratio, at +-20
 UNBOUNDED = 1e30
@@ -71,9 +71,8 @@ def ppo_clip(case: Case) -> Outcome:
     dual = case.params.get("clip_ratio_c")
     if case.params.get("dual_clip_loss", False):
         dual = 1 + 2 * clip  # ROLL's constant
-    policy = clipped(
-        case, clip if low is None or not ranged else low, clip if high is None or not ranged else high, dual=dual
-    )
+    below, above = (clip if end is None or not ranged else float(end) for end in (low, high))
+    policy = clipped(case, below, above, dual=dual)
     text, fields = rollout_weights(case)
     return with_reduction(case, policy + text + corrected, reduction(case), fields=fields)
 
@@ -112,8 +111,8 @@ def delta_l_loss(case: Case) -> Outcome:
 
 def nemo(case: Case) -> Outcome:
     """NeMo's loss: a token mean or a mean over rows, 1e-8 in every divisor, and a KL with a score term of its own."""
-    low, high, dual = (case.params.get(f"ratio_clip_{end}") for end in ("min", "max", "c"))
-    text = clipped(case, low, high, dual=dual)
+    bounds: list[Any] = [case.params.get(f"ratio_clip_{end}") for end in ("min", "max")]
+    text = clipped(case, *bounds, dual=case.params.get("ratio_clip_c"))
     beta, kind = case.params.get("reference_policy_kl_penalty", 0.0), case.params.get("reference_policy_kl_type", "k3")
     if beta:
         text += "+" + kl_stack(case, kind, beta, weight="score")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from harness import probe
+from harness.conformance.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stack
 from harness.conformance.vectors import Case as PlainCase
-from tests.vectors.mapping import Case, Outcome, Run, Slip, Unmapped, maps, stack
-from tests.vectors.mapping.objectives import clipped, trl
-from tests.vectors.mapping.reductions import UNMASKED, reduction, with_reduction
+from harness_papers.vectors.objectives import clipped, trl
+from harness_papers.vectors.reductions import UNMASKED, reduction, with_reduction
 
 TRL, ROLL = "huggingface/trl", "alibaba/ROLL"
 COUNTED = stack("seq-mean-token-mean", empty="count")
@@ -48,7 +48,7 @@ def luspo(case: Case) -> Outcome:
 @maps("gmpo")
 def gmpo(case: Case) -> Outcome:
     if case.repo == "callsys/GMPO":
-        kinds = {
+        kinds: dict[str, dict[str, Any]] = {
             "gmpo": {}, "gmpo_noclip": {"clip": "none"}, "gmpo_seqclip": {"clip": "sequence"},
             "gmpo_without_norm": {"normalize": False},
         }  # fmt: skip
@@ -237,7 +237,7 @@ def rollout_rejection(case: Case) -> Outcome:
 
 
 def _rejection(mode: str, threshold: str) -> str:
-    """verl's name of a test: token_k1, seq_mean_k3 ...; bounds of k1 are those of the ratio."""
+    """Verl's name of a test: token_k1, seq_mean_k3 ...; bounds of k1 are those of the ratio."""
     *where, measure = mode.split("_")
     bounds = [float(bound) for bound in threshold.split("_")]
     level = "token" if where == ["token"] else where[1]

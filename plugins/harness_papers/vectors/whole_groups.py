@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from harness_papers.off_policy.a_star_po import AStarPO
 
 from harness import Groups, PolicyOutput
+from harness.conformance.mapping import Case, Outcome, Run, maps, stack
 from harness.host import build_stack
 from harness.probe_inputs import as_tensor, plain_batch
-from tests.vectors.mapping import Case, Outcome, Run, maps, stack
+from harness_papers.off_policy.a_star_po import AStarPO
 
 
 @maps("gvpo")
@@ -77,9 +77,8 @@ def _with_partition(run: Run, case: Case) -> Mapping[str, Any]:
     batch = plain_batch(inputs)
     logp = as_tensor(inputs["logp"]).requires_grad_()
     log_z = as_tensor(case.inputs["log_z"]).requires_grad_()
-    output = PolicyOutput(
-        logp=logp, logp_old=batch.logp_old, mask=batch.mask, modules={"log_z": log_z.reshape(len(batch))}
-    )
+    modules = {"log_z": log_z.reshape(len(batch))}
+    output = PolicyOutput(logp=logp, logp_old=as_tensor(inputs["logp_old"]), mask=batch.mask, modules=modules)
     hooks = build_stack(run.stack).caller()
     loss = hooks.loss(batch=batch.replace(weights=hooks.aggregate(batch=batch)), output=output)
     slopes = torch.autograd.grad(loss, (logp, log_z))
@@ -91,7 +90,7 @@ def a_star_po_vstar(case: Case) -> Run:
     return Run(stack("a-star-po", beta_value=case.params["beta1"]), probe=_values)
 
 
-def _values(run: Run, case: Case) -> Mapping[str, Any]:
+def _values(_: Run, case: Case) -> Mapping[str, Any]:
     """The values that `start` computes from what it sampled, prompt by prompt."""
     rows = case.inputs["rewards_per_prompt"]
     keys = torch.repeat_interleave(torch.arange(len(rows)), torch.tensor([len(row) for row in rows]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness_papers.objectives.kl_in_reward import KLReward
 
+from harness.conformance.mapping import Case, Outcome, Run, Unmapped, maps, stack
 from harness.probe_inputs import plain_batch
-from tests.vectors.mapping import Case, Outcome, Run, Unmapped, maps, stack
+from harness_papers.objectives.kl_in_reward import KLReward
 
 # The largest value of an estimate, by source: verl cuts k3 only, NeMo, AReaL and OpenRLHF cut every estimator.
 CUT_ALL = {"NVIDIA-NeMo/RL", "inclusionAI/AReaL", "OpenRLHF/OpenRLHF"}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from harness import probe
-from tests.vectors.mapping import Case, Outcome, Run, Slip, maps, stack
-from tests.vectors.mapping.reductions import reduction, trl_reduction
+from harness.conformance.mapping import Case, Outcome, Run, Slip, maps, stack
+from harness_papers.vectors.reductions import reduction, trl_reduction
 
 
 def sizes(case: Case) -> np.ndarray[Any, np.dtype[Any]]:
@@ -80,7 +80,7 @@ def maxrl_maclaurin(case: Case) -> Run:
 
 
 @maps("maxrl_vr_cond")
-def maxrl_conditional(case: Case) -> Run:
+def maxrl_conditional(_: Case) -> Run:
     return Run(stack("maxrl", form="conditional", times_group=False))
 
 
@@ -165,8 +165,8 @@ def copo(case: Case) -> Run:
 def _copo(run: Run, case: Case) -> Mapping[str, Any]:
     """The local advantage, and the global one as what the loss does with it where the policy has not moved."""
     mask = np.asarray(case.inputs["mask"])
-    still = {"logp": np.zeros(mask.shape), "logp_old": np.zeros(mask.shape)}
-    _, slope = probe.objective(run.stack, **case.inputs, **still)
+    still = np.zeros(mask.shape)
+    _, slope = probe.objective(run.stack, **case.inputs, logp=still, logp_old=still)
     return {"advantages": probe.advantages(run.stack, **case.inputs), "global_advantages": -slope * mask.sum()}
 
 

@@ -1,0 +1,1 @@
+"""Which stack computes a reference vector of a public implementation; a module a family, a function a slug."""
