@@ -21,9 +21,9 @@ LOG_RATIO_LIMIT = 20.0
 class PromptRecord:
     """The prompt that a row answers."""
 
-    key: str
-    text: str
-    task: str
+    key: str  # names it everywhere: `state.request(key)`, `state.pool.problem(key)`
+    text: str  # what the policy reads
+    task: str  # the name of its task
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,36 +35,37 @@ class Batch:
     stage that fills them has run, or when no plugin of the stack asked for them.
     """
 
-    prompt_ids: Tensor
-    prompt_mask: Tensor
-    completion_ids: Tensor
-    mask: Tensor
-    logp_sampler: Tensor
-    prompt: Tensor
-    rollout: Tensor
-    round: Tensor
-    age: Tensor
-    rewards: Tensor
-    reward_names: tuple[str, ...]
-    reward_weights: Tensor
-    correct: Tensor
-    lengths: Tensor
-    truncated: Tensor
-    temperature: Tensor
-    max_tokens: int
-    prompts: tuple[PromptRecord, ...]
-    group_keys: Tensor
-    kept: Tensor
-    token_columns: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)
-    extras: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)
-    logp_old: Tensor | None = None
-    logp_ref: Tensor | None = None
-    entropy: Tensor | None = None
-    greedy_reward: Tensor | None = None
-    advantages: Tensor | None = None
-    weights: Tensor | None = None
+    prompt_ids: Tensor  # [N, P] the prompt's tokens
+    prompt_mask: Tensor  # [N, P] 1 where `prompt_ids` is no padding
+    completion_ids: Tensor  # [N, T] the completion's tokens
+    mask: Tensor  # [N, T] 1 on tokens that the policy wrote and that may train, else 0
+    logp_sampler: Tensor  # [N, T] log-probabilities with which the tokens were drawn
+    prompt: Tensor  # [N] number of the prompt within the step
+    rollout: Tensor  # [N] number of the completion among those of its prompt
+    round: Tensor  # [N] round in which it was sampled, from 0
+    age: Tensor  # [N] how many steps old the weights were that sampled it; 0 where the suite has no lag
+    rewards: Tensor  # [N, K] reward columns, the task's first; NaN where a column does not apply to a row
+    reward_names: tuple[str, ...]  # names of the K columns
+    reward_weights: Tensor  # [K] weights of the columns in `reward`
+    correct: Tensor  # [N] bool: the task's verdict, which no hook may change
+    lengths: Tensor  # [N] tokens of the completion, its end token and a prefix included
+    truncated: Tensor  # [N] bool: it met the limit before an end token
+    temperature: Tensor  # [N] temperature at which it was sampled
+    max_tokens: int  # the limit of a completion
+    prompts: tuple[PromptRecord, ...]  # key, text and task of every row's prompt
+    group_keys: Tensor  # [N] or [N, C] what `group_by` gave; `groups` is made of them
+    kept: Tensor  # [N] bool: what `keep` said; False only in `state.gathered`
+    token_columns: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)  # [N, T] columns per token, by name
+    extras: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)  # N rows each: what `annotate` gave, by name
+    logp_old: Tensor | None = None  # [N, T] before the first update; None until the loss where a batch gives one update
+    logp_ref: Tensor | None = None  # [N, T] of the reference policy
+    entropy: Tensor | None = None  # [N, T] of the policy's distribution over next tokens
+    greedy_reward: Tensor | None = None  # [N] reward of one greedy completion of the row's prompt
+    advantages: Tensor | None = None  # [N, 1] or [N, T], set after `estimate_advantages`
+    weights: Tensor | None = None  # [N, T] of the token losses, set after `aggregate`
 
     def __len__(self) -> int:
+        """N, the number of completions."""
         return self.mask.shape[0]
 
     @property
@@ -74,6 +75,7 @@ class Batch:
 
     @property
     def device(self) -> torch.device:
+        """Where the tensors are."""
         return self.mask.device
 
     # -- derived -------------------------------------------------------------------------------------------------
@@ -218,14 +220,14 @@ class TopLogits:
 class PolicyOutput:
     """What the policy says about a minibatch, with gradient: log-probabilities and whatever `needs` asked for."""
 
-    logp: Tensor
-    logp_old: Tensor
-    mask: Tensor
-    entropy: Tensor | None = None
-    hidden: Tensor | None = None
-    prompt_hidden: Tensor | None = None
-    top_logits: TopLogits | None = None
-    modules: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    logp: Tensor  # [N, T] log-probabilities of the completion's tokens
+    logp_old: Tensor  # [N, T] the same before the first update of the step, without gradient
+    mask: Tensor  # [N, T] that of the batch
+    entropy: Tensor | None = None  # [N, T] of the distributions over next tokens
+    hidden: Tensor | None = None  # [N, T, width] last hidden states, from which each token was predicted
+    prompt_hidden: Tensor | None = None  # [N, width] last hidden state of the prompt
+    top_logits: TopLogits | None = None  # `ids` and `logp` [N, T, 20] of the likeliest next tokens
+    modules: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # what the modules of `build` gave, by name
 
     @cached_property
     def log_ratio(self) -> Tensor:

@@ -57,6 +57,7 @@ class Groups:
         return rows.new_full((self.number,), len(self)).scatter_reduce(0, self.index, rows, "amin")
 
     def __len__(self) -> int:
+        """M, the number of members of all groups."""
         return self.keys.shape[0]
 
     # -- sums and moments ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 
 docs/methods/<slug>.md is written whole, one a method, and docs/methods/README.md lists them by family. Of
 docs/hooks/<hook>.md the parts after `<!-- signature -->`, `<!-- example: slug -->` and `<!-- users -->` are written, up
-to their ends; the rest is prose.
+to their ends; the rest is prose. docs/hooks/README.md is made from them, and docs/batch.md by `reference.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 from catalogue import PLUGINS, ROOT, confidence, methods
+from reference import hook_index, parts
 
 from harness.defaults import Defaults
 from harness.hookspecs import HOOKS, HookSpecs
@@ -119,7 +120,7 @@ def _put(text: str, name: str, content: str) -> str:
     end = name.partition(":")[0]
     pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end of {end} -->)", re.DOTALL)
     if not pattern.search(text):
-        sys.exit(f"no part named {name!r} in a page of docs/hooks")
+        sys.exit(f"no part named {name!r} in a page of docs")
     return pattern.sub(lambda found: found[1] + content + found[2], text)
 
 
@@ -142,7 +143,16 @@ def pages() -> dict[Path, str]:
     for hook in HOOKS:
         path = DOCS / "hooks" / f"{hook}.md"
         wanted[path] = hook_page(hook, path.read_text(encoding="utf-8"), found)
+    wanted[DOCS / "hooks" / "README.md"] = hook_index(DOCS / "hooks")
+    wanted[DOCS / "batch.md"] = batch_page((DOCS / "batch.md").read_text(encoding="utf-8"))
     return wanted
+
+
+def batch_page(text: str) -> str:
+    """The page of what hooks receive with its generated parts made anew."""
+    for name, content in parts().items():
+        text = _put(text, name, f"\n{content}\n")
+    return text
 
 
 def main() -> None:

@@ -60,24 +60,25 @@ class Rollouts:
     tokens written in this pass, which are what is charged. `texts` leave the end token out.
     """
 
-    requests: tuple[Request, ...]
-    index: Tensor
-    rollout: Tensor
-    prompt_ids: Tensor
-    prompt_mask: Tensor
-    completion_ids: Tensor
-    mask: Tensor
-    logp: Tensor
-    lengths: Tensor
-    truncated: Tensor
-    temperature: Tensor
-    generated: Tensor
-    texts: tuple[str, ...]
-    pieces: Callable[[Sequence[int]], list[str]]
-    entropy: Tensor | None = None
-    extras: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)
+    requests: tuple[Request, ...]  # what was asked for, in order
+    index: Tensor  # [M] place in `requests` of the request that a row answers
+    rollout: Tensor  # [M] number of the completion among those of its prompt
+    prompt_ids: Tensor  # [M, P] the prompt's tokens, padded on the left
+    prompt_mask: Tensor  # [M, P] 1 where `prompt_ids` is no padding
+    completion_ids: Tensor  # [M, T] the completion's tokens, padded on the right
+    mask: Tensor  # [M, T] 1 on tokens that the policy wrote, the end token included
+    logp: Tensor  # [M, T] log-probabilities with which the tokens were drawn
+    lengths: Tensor  # [M] tokens, those of a prefix included
+    truncated: Tensor  # [M] bool: it met `max_tokens` before an end token
+    temperature: Tensor  # [M] temperature at which it was sampled
+    generated: Tensor  # [M] tokens written in this pass, which are what is charged
+    texts: tuple[str, ...]  # the completions as text, without the end token
+    pieces: Callable[[Sequence[int]], list[str]]  # the text of every one of some token ids
+    entropy: Tensor | None = None  # [M, T] of the distributions drawn from, with the need `entropy`
+    extras: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)  # M rows each, for `batch.extras`
 
     def __len__(self) -> int:
+        """M, the number of completions."""
         return self.lengths.shape[0]
 
     def request(self, row: int) -> Request:

@@ -89,25 +89,25 @@ class State:
     """
 
     def __init__(self, config: TrialConfig, pool: PromptPool, task: Mixture, policy: MeteredPolicy) -> None:
-        self.seed = config.seed
-        self.group_size = config.sampling.group_size
-        self.prompts_per_step = config.sampling.prompts
-        self.temperature = config.sampling.temperature
-        self.max_tokens = config.sampling.max_tokens
-        self.max_rounds = config.sampling.max_rounds
-        self.minibatches = config.learner.minibatches
-        self.updates_per_batch = config.learner.updates_per_batch
-        self.pool = StepPool(pool, self)
-        self.task = task
-        self.policy = policy
-        self.reference: MeteredPolicy | None = None
-        self.modules: dict[str, Any] = {}
-        self.hooks: Any = None
-        self.step = 0
-        self.progress = 0.0
-        self.round = 0
-        self.gathered: Batch | None = None
-        self.metrics: dict[str, float] = {}
+        self.seed = config.seed  # the trial's seed
+        self.group_size = config.sampling.group_size  # completions per prompt, unless a request says otherwise
+        self.prompts_per_step = config.sampling.prompts  # prompts of a round
+        self.temperature = config.sampling.temperature  # that of a request which names none
+        self.max_tokens = config.sampling.max_tokens  # the limit of a completion
+        self.max_rounds = config.sampling.max_rounds  # how often `next_round` may ask for more, the first included
+        self.minibatches = config.learner.minibatches  # into how many optimizer minibatches a batch is cut
+        self.updates_per_batch = config.learner.updates_per_batch  # how often each of them is used
+        self.pool = StepPool(pool, self)  # the prompts
+        self.task = task  # the task: `score(rollouts)`, `columns`, `reward_weights`
+        self.policy = policy  # the policy, charged
+        self.reference: MeteredPolicy | None = None  # the initial policy, with the need `reference`
+        self.modules: dict[str, Any] = {}  # what `build` returned, by name; charged
+        self.hooks: Any = None  # the stack's hooks, each a method
+        self.step = 0  # number of the step
+        self.progress = 0.0  # share of the budget that is spent, 0 to 1
+        self.round = 0  # number of the round within the step
+        self.gathered: Batch | None = None  # every row of the step so far, dropped ones too (`kept`)
+        self.metrics: dict[str, float] = {}  # what the step will log; a hook may add numbers
         self.places: dict[str, int] = {}
         self.draws = 0
         self._generators: dict[str, torch.Generator] = {}
