@@ -175,6 +175,54 @@ def test_tests_of_an_author_tell_once_what_keeps_a_method_from_running():
         test(subject, "permutation")
 
 
+@method(needs={"entropy"})
+class MagnifiesRounding:
+    """Shares of the entropy of what is right, standardised with an eps of the size of their rounding."""
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """Of a lone right one the share is always 1, up to eps: nothing to standardise."""
+        right = batch.correct.to(batch.reward.dtype)
+        entropy = batch.sequence_mean(batch.entropy) * right
+        share = entropy / (batch.groups.sum(entropy) + 1e-8)
+        held = share[batch.correct]
+        return right * (share - held.mean()) / (held.std() + 1e-8)
+
+
+def test_rounding_of_lone_right_ones_is_no_advantage():
+    (finding,) = report(MagnifiesRounding, "precision").findings
+    assert finding.status == "FAIL"
+    assert "with a lone right one in every group" in finding.text
+
+
+@method
+class Raw:
+    """The reward itself is the advantage, whatever the group.
+
+    {edges}
+    """
+
+    @hookimpl
+    def estimate_advantages(self, batch):
+        """No baseline."""
+        return batch.reward
+
+
+@pytest.mark.parametrize(
+    ("edges", "status", "said"),
+    [
+        ("", "warn", "not 0 in a group of equals and a group of one"),
+        ("Edge cases: equal rewards keep their reward.", "warn", "not 0 in a group of one"),
+        ("Edge cases: equal rewards and groups of one keep their reward.", "pass", "finite"),
+    ],
+)
+def test_a_gradient_where_nothing_is_compared_wants_a_word(edges, status, said):
+    plugin = method(type("Raw", (Raw,), {"__doc__": Raw.__doc__.format(edges=edges)}))
+    (finding,) = report(plugin, "edges").findings
+    assert finding.status == status
+    assert said in finding.text
+
+
 def test_a_short_docstring_is_told_to_be_short():
     (finding,) = report(Tiny, "metadata").findings
     assert finding.text.startswith("Tiny: the docstring's first line 'x.' of 2 characters is too short")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import torch
@@ -9,12 +10,13 @@ from torch import Tensor
 
 from harness.conformance.compare import require_equal
 from harness.conformance.probe_batch import rewarded, unit, with_holes, with_lengths
+from harness.conformance.results import Warned
 from harness.conformance.task import tiny_trial
 from harness.errors import CheckFailed, told
 from harness.training.loop import step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from harness.batch import Batch
     from harness.conformance.bench import Bench
@@ -26,7 +28,7 @@ NAN = float("nan")
 
 def check(bench: Bench) -> str:
     """Each edge in turn, in float64 and in float32; the first fault names its edge."""
-    quiet = []
+    quiet, unequal = [], {}
     for name, change in EDGES.items():
         try:
             outcome = bench.lab.outcome(change)
@@ -36,9 +38,34 @@ def check(bench: Bench) -> str:
             raise CheckFailed(f"{name}: {told(fault)}") from fault
         if not outcome.acts:
             quiet.append(name)
+        if name in OUGHT:
+            unequal[name] = outcome
     _check_mask(bench)
     _check_hopeless(bench)
-    return "finite, mask respected" + (f"; no gradient for {', '.join(quiet)}" if quiet else "")
+    said = "finite, mask respected" + (f"; no gradient for {', '.join(quiet)}" if quiet else "")
+    _warn_of_advantages(bench, unequal, said)
+    return said
+
+
+def _warn_of_advantages(bench: Bench, outcomes: Mapping[str, Outcome], said: str) -> None:
+    """A group that compares nothing should give 0; a method that means otherwise says so among its edge cases."""
+    info = bench.subject.seat.info
+    if info.claims.identity or not info.hooks.keys() & COMPARING:
+        return
+    told_of = info.doc[info.doc.find("dge case") :] if "dge case" in info.doc else ""
+    found = {}
+    for name, outcome in outcomes.items():
+        kind, words = OUGHT[name]
+        advantages = outcome.rows.get("advantages")
+        unequal = advantages is not None and bool((advantages.abs() > TOLERANCE).any())
+        if unequal and not re.search(words, told_of, re.IGNORECASE):
+            found.setdefault(kind, name)
+    if found:
+        kinds = " and ".join(found)
+        raise Warned(
+            f"{said}; but advantages are not 0 in {kinds} ({', '.join(found.values())}): return 0 there, or let "
+            "'Edge cases:' in the docstring say what they are and why"
+        )
 
 
 def _require_finite(outcome: Outcome) -> None:
@@ -156,6 +183,18 @@ def _one_row(batch: Batch) -> Batch:
     return batch[:1]
 
 
+COMPARING = {"estimate_advantages", "shape_rewards", "group_by"}  # hooks whose authors decide what a group is worth
+_EQUALS = (
+    "a group of equals",
+    r"equal|\bt(ie|ies|ied)\b|same|alike|all (right|wrong|correct)|no spread|zero[ -]variance",
+)
+# edge -> what it is called, and words by which a docstring speaks of it
+OUGHT = {
+    "all rewards 0": _EQUALS,
+    "all rewards 1": _EQUALS,
+    "all rewards 0.3": _EQUALS,
+    "groups of one": ("a group of one", r"of one\b|of size one|single|alone|\blone\b|only one|one completion"),
+}
 EDGES: dict[str, Callable[[Batch], Batch]] = {
     "all rewards 0": _equal(0.0),
     "all rewards 1": _equal(1.0),
