@@ -127,9 +127,11 @@ def _augment(value: Any, arguments: Arguments) -> Any:
 
 
 def _turned(before: Batch, after: Batch) -> bool:
-    """Whether a row in its old place, with its prompt and its tokens, has another verdict."""
+    """Whether a completion in its old place, by its number, its prompt and its tokens, has another verdict."""
     rows, tokens = min(len(before), len(after)), min(before.tokens, after.tokens)
-    same = (before.prompt[:rows] == after.prompt[:rows]) & (before.lengths[:rows] == after.lengths[:rows])
+    same = torch.ones_like(before.correct[:rows])
+    for name in ("prompt", "rollout", "round", "lengths"):
+        same &= getattr(before, name)[:rows] == getattr(after, name)[:rows]
     same &= (before.completion_ids[:rows, :tokens] == after.completion_ids[:rows, :tokens]).all(1)
     return bool((same & (before.correct[:rows] != after.correct[:rows])).any())
 

@@ -37,7 +37,7 @@ def efficiency(batch: Batch, per_token: float, per_step: float) -> Tensor:
     paper="2511.15392",
     needs={"reference"},
     neutral={"per_token": 0.0, "per_step": 0.0, "most_steps": 0},
-    neutral_to="kto(beta=0.2)",
+    neutral_to="kto(balance=False, beta=0.2)",
 )
 class DEPO:
     """KTO in which a good completion of few and short steps counts as better off already, by a bonus.
@@ -50,7 +50,7 @@ class DEPO:
     that an efficient completion is pushed less once u > z. per_token, per_step: 3 for Llama, 2 for Qwen in the paper.
     A token with a character of `boundary` ends a step. The paper trains offline on trajectories of agents; here on the
     step's own completions.
-    Edge cases: an empty completion has no bonus; both bonuses 0 is KTO.
+    Edge cases: an empty completion has no bonus; both bonuses 0 is KTO without balanced weights.
     Source: arXiv 2511.15392 by way of notes with its equations. Confidence: secondary.
     """
 
