@@ -24,6 +24,7 @@ SLOWER: dict[str, str] = {
     "rlrr-pure": "sorts all completions by length and reward, and each group by that",
     "stable-reinforce": "standardizes over all tokens",
     "subpo": "sorts answers into classes, and each class by reward",
+    "tmn-reweight": "reads the task of every prompt, which are Python strings",
     "verpo": "pairs all columns of a group, and takes exponentials of the pairs",
     "vimpo": "walks tokens: returns of log-ratios, whitened over all tokens",
 }
