@@ -2,6 +2,8 @@
 
     python tools/pages.py           write
     python tools/pages.py --check   exit 1 if something is out of date
+    harness check policy-harness --json > report.json; python tools/pages.py --conformance report.json
+                                    also take over what the checks found, for the pages' conformance line
 
 docs/methods/<slug>.md is written whole, one a method, and docs/methods/README.md lists them by family. Of
 docs/hooks/<hook>.md the parts after `<!-- signature -->`, `<!-- example: slug -->` and `<!-- users -->` are written, up
@@ -16,6 +18,7 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from catalogue import PLUGINS, ROOT, confidence, methods
@@ -72,7 +75,7 @@ def _facts(slug: str, module: str, card: Card, passed: dict[str, str]) -> list[s
         "confidence": confidence(card) or "-",
         "stands on": f"`{base}`" if base else "the defaults",
         "needs": f"`{needs}`" if needs else "nothing",
-        "conformance": passed.get(slug, "not checked yet"),
+        "[conformance](../conformance.md)": passed.get(slug, "not checked yet"),
     }
     if card.literal("experimental"):
         facts["status"] = "experimental: the formula is reconstructed"
@@ -155,11 +158,28 @@ def batch_page(text: str) -> str:
     return text
 
 
+def take_over(report: Path) -> None:
+    """Keep of a report of `harness check` what the pages say of every method."""
+    said = {}
+    for found in json.loads(report.read_text(encoding="utf-8")):
+        counts = Counter(finding["status"] for finding in found["findings"])
+        words = {"pass": "held", "n.a.": "not applicable", "warn": "warned", "FAIL": "FAILED", "exempt": "exempt"}
+        parts = [f"{counts[status]} {words.get(status, status)}" for status in sorted(counts, key=list(words).index)]
+        said[found["method"]] = (
+            f"{'passes' if found['passed'] else 'FAILS'}: of {sum(counts.values())} checks " + ", ".join(parts)
+        )
+    RESULTS.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Write the pages, or say which are out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
+    parser.add_argument("--conformance", type=Path, metavar="REPORT")
+    given = parser.parse_args()
+    check = given.check
+    if given.conformance:
+        take_over(given.conformance)
     wanted = pages()
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     gone = [path for path in (DOCS / "methods").glob("*.md") if path not in wanted]
