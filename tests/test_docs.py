@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import os
 import re
 import subprocess
@@ -10,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from harness import Groups, mathematics, method
+from harness.batch import Batch, PolicyOutput
 from harness.hookspecs import HOOKS
+from harness.host.info import NEEDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "write-a-method.md"
@@ -59,3 +64,30 @@ def test_every_hook_has_a_page_with_an_example() -> None:
 
 def test_generated_pages_are_up_to_date() -> None:
     _run([sys.executable, "tools/pages.py", "--check"], ROOT)
+
+
+def test_every_argument_of_method_has_its_line() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("## All arguments of `@method`")[2]
+    listed = re.findall(r"^\| `(\w+)=", table, flags=re.MULTILINE)
+    assert listed == [name for name in inspect.signature(method).parameters if name not in {"cls", "unknown"}]
+
+
+def test_all_that_hooks_receive_is_said_in_words() -> None:
+    page = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| (.*) \|$", page, flags=re.MULTILINE)
+    assert [name for name, said in rows if not said.strip()] == []
+    names = {name.partition("(")[0] for name, _ in rows}
+    fields = {field.name for cls in (Batch, PolicyOutput) for field in dataclasses.fields(cls)}
+    assert fields | {*NEEDS} | {*mathematics.__all__} <= names
+    public = {name for name in vars(Groups) if not name.startswith("_")}
+    assert public <= names
+
+
+def test_the_pages_of_hooks_and_of_what_they_receive_are_linked() -> None:
+    for page, links in {
+        "README.md": ("docs/batch.md", "docs/hooks/"),
+        "docs/write-a-method.md": ("batch.md", "hooks/"),
+        "docs/hooks/README.md": ("../batch.md", *(f"{hook}.md" for hook in HOOKS)),
+    }.items():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert all(f"]({link})" in text for link in links), page
