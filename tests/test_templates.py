@@ -81,3 +81,25 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "soft-landing").mkdir()
     with pytest.raises(UsageError, match="exists already"):
         new_project("soft-landing", "method", tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_comments_of_a_readme_stand_on_lines_of_their_own(kind: str, tmp_path: Path) -> None:
+    """Behind a command their column would move with the length of the project's name."""
+    new_project("a-name-much-longer-than-any-of-the-templates", kind, tmp_path)
+    readme = tmp_path / "a-name-much-longer-than-any-of-the-templates" / "README.md"
+    commands = [line for line in readme.read_text().splitlines() if line.startswith("    ")]
+    assert [line for line in commands if " # " in line[5:]] == []
+    assert any(line.startswith("    # ") for line in commands)
+
+
+def test_the_task_says_what_its_prompts_look_like(tmp_path: Path) -> None:
+    new_project("soft-landing", "task", tmp_path)
+    source = (tmp_path / "soft-landing" / "soft_landing.py").read_text()
+    told, asked = re.search(r"The prompt `(\d+=)` asks for `(\d+)`", source.splitlines()[0]).groups()
+    module: dict[str, object] = {"__name__": "soft_landing"}
+    exec(compile(source, "soft_landing.py", "exec"), module)
+    problem = module["SoftLanding"]().problems("train", 1)[0]
+    assert re.fullmatch(r"\d+=", problem.prompt)
+    assert problem.answer == "".join(sorted(problem.prompt[:-1]))
+    assert asked == "".join(sorted(told[:-1]))

@@ -1,4 +1,4 @@
-"""My task: sorting digits. `sort 4132:` asks for `1234`."""
+"""My task: sorting digits. The prompt `4132=` asks for `1234`."""
 
 import random
 from functools import cache
