@@ -90,6 +90,64 @@ def test_what_cannot_be_checked_is_a_fault_of_usage(run, arguments):
     assert err.count("\n") == 1
 
 
+TASK = '''
+import numpy as np
+
+from harness.tasks.base import Problem, Task
+
+
+class Echo(Task):
+    """Say the word again."""
+
+    name = "echo"
+    columns = ("correct",)
+    correct_column = "correct"
+    reward_weights = {"correct": 1.0}
+
+    def problems(self, split, limit=None):
+        words = [f"{split}{i}" for i in range(40)]
+        return [Problem(f"echo:{word}", f"{word}=", "echo", word) for word in words][:limit]
+
+    def score_texts(self, problems, texts, truncated, *, sandbox=None):
+        return {"correct": np.array([text == p.answer for p, text in zip(problems, texts)], dtype=float)}
+'''
+
+
+def test_a_task_is_checked_by_name(run):
+    code, out, _ = run("math")
+    assert code == 0, out
+    assert out.splitlines()[0] == "math"
+    assert "truncation     pass    A text without an end is never correct" in out
+
+
+def test_a_task_in_a_file_is_checked(run, tmp_path):
+    path = tmp_path / "echo.py"
+    path.write_text(TASK)
+    code, out, _ = run(path)
+    assert code == 1
+    assert "truncation     FAIL    32 truncated texts count as correct" in out
+    assert f"again: harness check {path} --only truncation" in out
+    assert out.count("FAIL") == 1
+    code, out, _ = run(path, "--only", "order", "--json")
+    assert (code, json.loads(out)["passed"]) == (0, True)
+    code, out, err = run(path, "--only", "padding")
+    assert (code, out) == (2, "")
+    assert "no check 'padding' of tasks. Known: columns" in err
+
+
+def test_a_task_that_cannot_be_made_is_one_failure(run, tmp_path):
+    path = tmp_path / "echo.py"
+    path.write_text(TASK + "\n    def __init__(self, size):\n        self.size = size\n")
+    code, out, _ = run(path)
+    assert code == 1
+    assert out.count("FAIL") == 1
+    assert "missing 1 required positional argument: 'size'" in " ".join(out.split())
+    assert out.count("not run: see splits") == 5
+    path.write_text("from harness.tasks.base import Task\n1 / 0\n")
+    code, out, err = run(path)
+    assert (code, err) == (2, f"harness: {path} cannot be run: ZeroDivisionError: division by zero\n")
+
+
 def case(number, expected, **params):
     inputs = {"rewards": [[1.0], [0.0], [0.0], [1.0]], "group": [0, 0, 1, 1]}
     return {
@@ -117,7 +175,9 @@ def test_vectors_are_one_more_line(run, tmp_path):
     path.write_text(json.dumps(case(1, right, eps=1.0)))
     code, out, _ = run("conformance-z-score", "--only", "padding", "--vectors", path)
     assert code == 0, out
-    assert "vectors n.a. none of its 1 cases can be compared; 1 not mapped: conformance-z-score" in " ".join(out.split())
+    assert "vectors n.a. none of its 1 cases can be compared; 1 not mapped: conformance-z-score" in " ".join(
+        out.split()
+    )
 
 
 def test_a_distribution_is_all_of_its_methods():
