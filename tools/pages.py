@@ -26,6 +26,7 @@ from reference import hook_index, parts
 
 from harness.defaults import Defaults
 from harness.hookspecs import HOOKS, HookSpecs
+from harness.host.needs_words import needs_in_words
 from harness.host.reading import Card
 
 DOCS = ROOT / "docs"
@@ -68,13 +69,13 @@ def _facts(slug: str, module: str, card: Card, passed: dict[str, str]) -> list[s
         f"[arXiv {paper}](https://arxiv.org/abs/{paper})" if paper and re.fullmatch(r"\d{4}\.\d{4,5}", paper) else paper
     )
     base = card.literal("base")
-    needs = card.stated.get("needs", "")
+    needs = needs_in_words(card.stated.get("needs", ""))
     facts = {
         "family": module.split(".")[1].replace("_", " "),
         "paper": link or "-",
         "confidence": confidence(card) or "-",
         "stands on": f"`{base}`" if base else "the defaults",
-        "needs": f"`{needs}`" if needs else "nothing",
+        "needs": needs or "nothing",
         "[conformance](../conformance.md)": passed.get(slug, "not checked yet"),
     }
     if card.literal("experimental"):

@@ -117,12 +117,14 @@ def _table(data: list[dict[str, Any]]) -> str:
 
 def _page(entry: dict[str, Any]) -> str:
     """Everything about one method."""
+    from harness.host.needs_words import needs_in_words
+
     title = entry["name"] + (" (experimental)" if entry["experimental"] else "")
     parts = [title, "", entry["doc"] or "(no description)", ""]
     facts = {
         "paper": entry["paper"] or "-",
         "stands on": entry["base"] or "the defaults",
-        "needs": entry["needs"] or "nothing",
+        "needs": needs_in_words(entry["needs"] or "") or "nothing",
         "from": f"{entry['distribution']} {entry['version']}".strip(),
         "source": f"{entry['file']}:{entry['class'].rpartition(':')[2]}" if entry["file"] else entry["class"],
     }

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from harness.hookspecs import HOOKS
+from harness.host.charged import start_may_charge
 from harness.host.hidden import FIRST, PASSING
 from harness.host.info import needs_of
 from harness.host.regime import Regime
@@ -26,11 +27,11 @@ _PASSES = {
     "greedy": "one greedy completion of every prompt, its prompt and its tokens, each step",
 }
 _HOOK_PASSES = {
-    "start": "what it samples before step 0",
+    "start": "what it samples or evaluates before step 0",
     "build": "every pass of the modules it builds, by their size relative to the policy",
     "allocate_rollouts": "as many completions as it asks for",
     "generate": "every token it samples, thrown away or not",
-    "next_round": "every further round, the completions that are dropped included",
+    "next_round": "every further round, if it asks for any, the completions that are dropped included",
     "augment": "training on the rows it adds",
     "annotate": "every pass it asks of the policy or of a module",
     "update": "every pass over the batch that it makes",
@@ -78,8 +79,10 @@ def charges(stack: Stack) -> list[tuple[str, str, str]]:
         if owners:
             found.append((need, ", ".join(owners), cost))
     free = {"defaults", *(seat.label for seat in stack.seats if seat.info.claims.identity)}
+    idle = {seat.label for seat in stack.seats if "start" in seat.info.hooks and not start_may_charge(seat.plugin)}
     for chain in chains(stack):
-        owners = [label for label in (*chain.wrappers, *chain.plain) if label not in free]
+        unpaid = free | idle if chain.hook == "start" else free
+        owners = [label for label in (*chain.wrappers, *chain.plain) if label not in unpaid]
         if chain.hook in _HOOK_PASSES and owners:
             found.append((chain.hook, ", ".join(owners), _HOOK_PASSES[chain.hook]))
     return found

@@ -80,3 +80,55 @@ def test_every_fault_of_a_plugin_file_is_usage(capsys, tmp_path, command, source
     assert message in err
     assert "ideas" in err
     assert err.count("\n") == 1
+
+
+STARTS = """
+from harness import hookimpl, method
+
+
+@method
+class Sets:
+    \"\"\"Remembers what it has seen, and samples nothing for it.\"\"\"
+
+    @hookimpl
+    def start(self, run):
+        self.rate, self.size = 1.0, run.group_size
+
+
+@method
+class Samples:
+    \"\"\"Looks at some completions before it begins.\"\"\"
+
+    @hookimpl
+    def start(self, run):
+        self.rate = float(run.rollout(run.pool.keys[:4]).correct.mean())
+"""
+
+
+def test_explain_charges_a_start_that_samples_and_no_other(capsys, tmp_path):
+    path = tmp_path / "starts.py"
+    path.write_text(STARTS)
+    code, out, _ = harness(capsys, "explain", "sets", "--plugin", str(path))
+    assert code == 0
+    assert "before step 0" not in out
+    code, out, _ = harness(capsys, "explain", "sets+samples", "--plugin", str(path))
+    assert "what it samples or evaluates before step 0   (samples)" in out
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        ("", ""),
+        ("{'entropy'}", "entropy"),
+        ("{'reference', 'hidden'}", "hidden, reference"),
+        ("lambda m: {'reference'} if m.beta else set()", "reference, if beta"),
+        ("lambda m: {'greedy', 'reference'} if m.beta else {'greedy'}", "greedy; reference, if beta"),
+        ("lambda m: {'reference'} if m.anchor == 'reference' else set()", "reference, if anchor == 'reference'"),
+        ("lambda m: {'hidden'} | ({'entropy'} if m.guided else set())", "hidden; entropy, if guided"),
+        ("chosen", "chosen"),
+    ],
+)
+def test_needs_are_told_in_words(stated, words):
+    from harness.host.needs_words import needs_in_words
+
+    assert needs_in_words(stated) == words

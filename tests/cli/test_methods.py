@@ -66,7 +66,7 @@ def test_one_method_shows_everything_about_it(capsys, file):
         "beta: float = 0.5",
         "policy_loss (wraps)",
         f"{file}:MyIdea",
-        "{'entropy'}",
+        "needs       entropy",
         "the defaults",
     ):
         assert text in out
