@@ -46,7 +46,8 @@ def run_check(bench: Bench, name: str) -> Finding:
         warnings.simplefilter("ignore")
         status, text = _blocked(bench, name) or _answer(bench, name)
     if bench.unbuilt is not None:
-        return Finding(name, status, text, f"harness explain {subject.given}" if status == "FAIL" else "")
+        explain = f"{subject.stack} --plugin {subject.given}" if subject.given.endswith(".py") else subject.given
+        return Finding(name, status, text, f"harness explain {explain}" if status == "FAIL" else "")
     reason = subject.seat.info.claims.exempt.get(name) if name in EXEMPTIBLE else None
     if reason and status == "FAIL" and bench.teller is None:
         status, text = "n.a.", f"exempt, as declared: {reason} [{text}]"

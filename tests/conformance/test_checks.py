@@ -246,3 +246,13 @@ def test_a_report_is_a_table_and_plain_data():
     assert data["passed"] is False
     assert [finding["status"] for finding in data["findings"]] == ["FAIL", "pass"]
     assert set(data["findings"][0]) == {field.name for field in dataclasses.fields(found.findings[0])}
+
+
+def test_a_file_that_cannot_be_built_says_how_to_see_it_again(tmp_path):
+    file = tmp_path / "my_idea.py"
+    file.write_text("from harness import method\n\n\n@method(netural={})\nclass MyIdea:\n    pass\n")
+    (subject,) = subjects(file)
+    (finding,) = run_checks(subject, ("metadata",)).findings
+    assert finding.status == "FAIL"
+    assert "@method has no argument 'netural'. Did you mean 'neutral'?" in finding.text
+    assert finding.reproduce == f"harness explain my-idea --plugin {file}"
