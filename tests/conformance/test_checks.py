@@ -161,7 +161,8 @@ def test_a_stack_that_cannot_be_built_is_one_failure(tmp_path):
     path = tmp_path / "gone.py"
     path.write_text("import nowhere_to_be_found\n\nfrom harness import method\n\n\n@method\nclass Gone:\n    pass\n")
     found = report(path)
-    assert [(finding.check, finding.reproduce) for finding in found.failed] == [("metadata", f"harness explain {path}")]
+    again = f"harness explain gone --plugin {path}"
+    assert [(finding.check, finding.reproduce) for finding in found.failed] == [("metadata", again)]
     assert "nowhere_to_be_found" in found.failed[0].text
     assert {finding.text for finding in found.findings[1:]} == {"not run: see metadata"}
 
