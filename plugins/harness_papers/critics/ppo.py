@@ -40,7 +40,8 @@ class PPO:
     The critic is a linear head on the policy's hidden state with an optimizer of its own (`critic_lr`).
     lam: 1 in most code for language models (0.95 elsewhere). whiten: as in verl. count_eps: added to the number of
     tokens in the mean that whitening takes off, 1e-8 in verl.
-    Edge cases: V = 0 and gamma = lam = 1 is REINFORCE with a clip; equal rewards still move, because of V.
+    Edge cases: V = 0 and gamma = lam = 1 is REINFORCE with a clip; equal rewards and
+    groups of one still move, because of V.
     Source: arXiv 1707.06347, 1506.02438; verl. Confidence: code.
     """
 

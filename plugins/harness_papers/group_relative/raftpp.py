@@ -20,7 +20,8 @@ class RAFTPP:
     A_i = max(R_i, 0) (rewards -1 and 1 in the paper);  the clipped loss and the k3 penalty of the base;  mean over all
     tokens, those of rejected completions included, so that the step shrinks with the pass rate.
 
-    Edge cases: all wrong gives no gradient but the KL's; all right trains on all, unlike GRPO.
+    Edge cases: all wrong gives no gradient but the KL's; all right trains on all, unlike GRPO, as does
+    a group of one that is right.
     Source: arXiv 2504.11343 and the authors' code. Confidence: code.
     """
 

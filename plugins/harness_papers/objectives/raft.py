@@ -23,7 +23,8 @@ class RAFT:
 
     only_correct: reject by the task's verdict, for tasks whose other columns reward wrong answers too.
     only_accepted: divide by the tokens of accepted completions, as supervised fine-tuning would.
-    Edge cases: all wrong gives no gradient; all right trains on all, unlike GRPO; nothing accepted gives loss 0.
+    Edge cases: all wrong gives no gradient; all right trains on all, unlike GRPO, as does a group of
+    one that is right; nothing accepted gives loss 0.
     Source: arXiv 2504.11343 and the authors' code (arXiv 2304.06767 keeps the best of G). Confidence: code.
     """
 

@@ -27,7 +27,8 @@ class AStarPO:
     beta_value: 0 is the plain mean. beta: not the same, though theory has one. prompts: ours; the paper takes its whole
     training set. online: completions a prompt and step, 1 as published; as many more prompts are taken, as long as
     there are some. What is sampled ahead is charged.
-    State: V_q by prompt. Edge cases: a prompt without V_q (another plugin chose it) gets that of its own group.
+    State: V_q by prompt. Edge cases: a prompt without V_q (another plugin chose it) gets that of its own group. Equal
+    rewards and groups of one keep their distance to V_q.
     Source: arXiv 2505.20686 and the authors' code. Confidence: code.
     """
 

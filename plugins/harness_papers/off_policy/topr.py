@@ -25,7 +25,8 @@ class TOPR:
     baseline: 0.5 makes rewards of 0 and 1 the paper's -1 and 1, up to a factor; None is the mean of the
     group. level: "token" takes ratios of tokens (ROLL, Trinity). split: "reward" tells good from bad by R > 0 whatever
     the baseline (ROLL). against: as in the off-policy corrections, stale rows against the sampler by default.
-    Edge cases: an advantage of 0 has no loss; without a baseline, rewards of 0 and 1 learn from positives only.
+    Edge cases: an advantage of 0 has no loss; without a baseline, rewards of 0 and 1 learn from positives only,
+    and equal rewards and groups of one keep theirs.
     Source: arXiv 2503.14286; ROLL and Trinity-RFT differ as said. Confidence: code (variants), secondary (paper).
     """
 
