@@ -52,7 +52,7 @@ def _warn_of_advantages(bench: Bench, outcomes: Mapping[str, Outcome], said: str
     info = bench.subject.seat.info
     if info.claims.identity or not info.hooks.keys() & COMPARING:
         return
-    told_of = info.doc[info.doc.find("dge case") :] if "dge case" in info.doc else ""
+    told_of = " ".join(info.doc.partition("dge case")[2].split())
     found = {}
     for name, outcome in outcomes.items():
         kind, words = OUGHT[name]
@@ -192,8 +192,7 @@ def _one_row(batch: Batch) -> Batch:
 COMPARING = {"estimate_advantages", "shape_rewards", "group_by"}  # hooks whose authors decide what a group is worth
 _EQUALS = (
     "a group of equals",
-    r"equal|\bt(ie|ies|ied)\b|same|alike|all[- ](right|wrong|correct)|unanimous|groups do not matter|no spread"
-    r"|zero[ -]variance",
+    r"equal|\bt(ie|ies|ied)\b|same|alike|all[- ](right|wrong|correct)|unanimous|groups do not matter|no spread",
 )
 _ONE = "a group of one", r"of (size )?one\b|single|alone|\blone\b|only one|one completion|groups do not matter"
 # edge -> what it is called, and words by which a docstring speaks of it

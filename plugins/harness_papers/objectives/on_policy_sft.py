@@ -25,7 +25,8 @@ class OnPolicySFT:
     budget: tokens that a completion may have, as a share of the suite's limit (3500 in the paper; 1 leaves the limit
     alone).
     Edge cases: all wrong is dropped, all right is kept whole, unlike GRPO, a group of one too; nothing kept, no step.
-    Long completions weigh more. The gradient is that of REINFORCE with reward 1[correct and finished], up to the divisor.
+    Long completions weigh more. The gradient is that of REINFORCE with reward 1[correct and finished], up to the
+    divisor.
     Source: arXiv 2602.13407, the authors' code. Confidence: code.
     """
 
