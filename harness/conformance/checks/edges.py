@@ -53,7 +53,7 @@ def _warn_of_advantages(bench: Bench, outcomes: Mapping[str, Outcome], said: str
     if info.claims.identity or not info.hooks.keys() & COMPARING:
         return
     told_of = " ".join(info.doc.partition("dge case")[2].split())
-    found = {}
+    found: dict[str, str] = {}
     for name, outcome in outcomes.items():
         kind, words = OUGHT[name]
         advantages = outcome.rows.get("advantages")
