@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -91,3 +92,12 @@ def test_the_pages_of_hooks_and_of_what_they_receive_are_linked() -> None:
     }.items():
         text = (ROOT / page).read_text(encoding="utf-8")
         assert all(f"]({link})" in text for link in links), page
+
+
+def test_every_method_was_checked_and_passed() -> None:
+    from harness.host import discover
+
+    found = json.loads((ROOT / "docs" / "methods" / "conformance.json").read_text(encoding="utf-8"))
+    ours = {slug for slug, entry in discover().items() if entry.distribution == "policy-harness"}
+    assert set(found) == ours, "run `harness check policy-harness --json`, then tools/pages.py --conformance"
+    assert all(said.startswith("passes") for said in found.values())
