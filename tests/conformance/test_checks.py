@@ -49,7 +49,8 @@ def test_a_broken_plugin_fails_its_check(plugin, check):
 @pytest.mark.parametrize(("plugin", "check"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", value))
 def test_a_broken_plugin_fails_no_other_check(plugin, check):
     found = report(plugin)
-    assert [finding.check for finding in found.failed] == [check], found.render()
+    also = ["state"] if check == "graph" and plugin.__name__ == "KeepsGraph" else []  # a graph cannot be saved either
+    assert [finding.check for finding in found.failed] == [check, *also], found.render()
 
 
 def test_every_check_has_a_plugin_that_fails_it():
