@@ -174,10 +174,8 @@ class Lab:
         batch, output = said.batch.replace(), said.output(leaves)
         batch = batch.replace(weights=self.hooks.aggregate(batch=batch))
         loss = self.hooks.loss(batch=batch, output=output)
-        extra = leaves["logp"].new_zeros(())
-        for _, term in self.hooks.regularize(batch=batch, output=output):
-            extra = extra + ((batch.weights * term).sum() if term.dim() else term)
-        return loss, extra, batch
+        extra = self.hooks.penalty(batch=batch, output=output)
+        return loss, leaves["logp"].new_zeros(()) if extra is None else extra, batch
 
     def lose(self, said: Said, change_leaves: Callable[[Leaves], Leaves] = lambda leaves: leaves) -> Outcome:
         """The loss of a batch and its gradients."""

@@ -151,6 +151,16 @@ class HookCaller:
         values = self._call("regularize", batch=batch, output=output)
         return [(self._owner(value), value) for value in reversed(values)]
 
+    def penalty(self, batch: Batch, output: PolicyOutput) -> Tensor | None:
+        """The sum of what `regularize` gives, terms [N, T] by `batch.weights`; None where no plugin regularizes."""
+        total: Tensor | None = None
+        for _, term in self.regularize(batch=batch, output=output):
+            if term.dim():
+                assert batch.weights is not None
+                term = (batch.weights * term).sum()  # noqa: PLW2901
+            total = term if total is None else total + term
+        return total
+
     def update(self, learner: Any, batch: Batch) -> dict[str, float]:
         return self._call("update", learner=learner, batch=batch)
 

@@ -122,11 +122,10 @@ def _pull(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor)
     batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
     leaf = logp.clone().requires_grad_()
     output = simulation.output(batch, leaf)
-    weights = hooks.aggregate(batch=batch)
-    batch = batch.replace(weights=weights)
+    batch = batch.replace(weights=hooks.aggregate(batch=batch))
     total = hooks.loss(batch=batch, output=output)
-    for _, term in hooks.regularize(batch=batch, output=output):
-        total = total + (term if term.dim() == 0 else (weights * term).sum())
+    penalty = hooks.penalty(batch=batch, output=output)
+    total = total if penalty is None else total + penalty
     if not total.requires_grad:
         return torch.zeros_like(logp)
     (found,) = torch.autograd.grad(total, leaf, allow_unused=True)

@@ -246,11 +246,7 @@ class Learner:
             batch = batch.replace(logp_old=output.logp_old)
         batch = batch.replace(weights=self.hooks.aggregate(batch=batch))
         loss = self.hooks.loss(batch=batch, output=output)
-        extra: Tensor | None = None
-        for _, term in self.hooks.regularize(batch=batch, output=output):
-            value = (batch.weights * term).sum() if term.dim() else term
-            extra = value if extra is None else extra + value
-        return loss, extra, batch
+        return loss, self.hooks.penalty(batch=batch, output=output), batch
 
     @staticmethod
     def _measure(found: Found) -> dict[str, float]:
