@@ -44,10 +44,10 @@ class SFPO:
         """Fast passes, reposition, slow pass."""
         self._watch(batch)
         if self.fast and not self.stopped:
-            origin = learner.snapshot()
-            for _ in range(self.fast):
-                learner.epoch(batch)
-            learner.interpolate(origin, self.alpha)
+            with learner.tentative() as origin:  # a budget that ends in between leaves no look-ahead behind
+                for _ in range(self.fast):
+                    learner.epoch(batch)
+                learner.interpolate(origin, self.alpha)
         return {**learner.epoch(batch), "sfpo_stopped": float(self.stopped)}
 
     def _watch(self, batch: Batch) -> None:

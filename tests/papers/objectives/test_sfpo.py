@@ -1,0 +1,52 @@
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+
+from harness.budget import BudgetSpent
+from harness_papers.objectives.sfpo import SFPO
+
+
+class Steps:
+    """A learner with one weight, which every epoch moves by 1; the budget ends at a given epoch."""
+
+    def __init__(self, ends_at=99):
+        self.weight, self.left = 0.0, ends_at
+
+    def epoch(self, _):
+        self.left -= 1
+        if self.left < 0:
+            raise BudgetSpent("spent")
+        self.weight += 1
+        return {"loss": 0.0}
+
+    @contextlib.contextmanager
+    def tentative(self):
+        origin = self.weight
+        try:
+            yield origin
+        except BaseException:
+            self.weight = origin
+            raise
+
+    def interpolate(self, origin, alpha):
+        self.weight = origin + alpha * (self.weight - origin)
+
+
+def updated(learner, **params):
+    plugin = SFPO(**params)
+    plugin.start()
+    plugin.update(learner=learner, batch=SimpleNamespace(entropy=None))
+    return learner.weight
+
+
+def test_fast_passes_a_return_and_a_slow_pass():
+    assert updated(Steps(), fast=3, alpha=0.5) == 2.5
+    assert updated(Steps(), fast=0) == 1.0
+
+
+def test_a_budget_that_ends_while_looking_ahead_leaves_the_weights_as_they_were():
+    learner = Steps(ends_at=2)
+    with pytest.raises(BudgetSpent):
+        updated(learner)
+    assert learner.weight == 0.0
