@@ -2,9 +2,9 @@ import contextlib
 from types import SimpleNamespace
 
 import pytest
+from harness_papers.objectives.sfpo import SFPO
 
 from harness.budget import BudgetSpent
-from harness_papers.objectives.sfpo import SFPO
 
 
 class Steps:
