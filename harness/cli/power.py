@@ -12,7 +12,8 @@ from harness.cli.leaderboard import OUT, PLUGIN_HELP, load_board, runs_of
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.leaderboard.planning import Plan
+    from harness.leaderboard import Board
+    from harness.leaderboard.planning import Plan, Reference
 
 __all__ = ["power", "register"]
 
@@ -39,25 +40,59 @@ def power(  # noqa: PLR0917 - each is an option of the command line
     plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
 ) -> None:
-    """How many seeds it takes to find a difference, and what 5, 10 and 20 seeds can find."""
+    """How many seeds it takes to find a difference, and what 5, 10 and 20 seeds can find.
+
+    How much seeds spread is read off the suite's runs, else off its reference results, else given with --std.
+    """
     from harness.leaderboard.columns import number, scale, title
     from harness.leaderboard.planning import Spread, plan, spreads
 
     if suite is None and std is None:
         raise UsageError("name a suite that has run, or give the deviation over seeds with --std")
-    board = load_board(runs_of(suite, out), metric, baseline, plugin or ()) if suite is not None else None
+    board, kept = measured(suite, out, metric, baseline, plugin or (), given=std is not None)
     by = scale(board) if board else 100.0 if abs(effect) < 1 else 1.0
     if by == 100 and abs(effect) >= 1:
         raise UsageError(f"--effect {effect:g}: scores are shares here, write 0.03 for 3 points")
-    family = comparisons or max(board.comparisons if board else 1, 1)
-    found = [Spread("as given", std)] if std is not None or board is None else spreads(board)  # type: ignore[arg-type]
+    known = board or kept
+    family = comparisons or max(known.comparisons if known else 1, 1)
+    if std is not None:
+        found, whence = [Spread("as given", std)], "as given with --std"
+    elif board is not None:
+        found, whence = spreads(board), f"of the runs of {board.suite}"
+    else:
+        assert kept is not None
+        found = list(kept.spreads)
+        whence = f"of the reference results of {suite} ({kept.seeds} seeds): it has no runs here that tell"
     plans = plan(found, effect, power=chance, comparisons=family)
     what = f"{number(by * abs(effect))}{' points' if by == 100 else ''}"
-    what += f" of {title(board)} from {board.baseline}" if board else ""
-    show(f"Seeds that find a difference of {what} with a chance of {100 * chance:g} %", plans, by, family)
+    what += f" of {title(board) if board else metric} from {known.baseline}" if known else ""
+    show(f"Seeds that find a difference of {what} with a chance of {100 * chance:g} %", plans, by, family, whence)
 
 
-def show(headline: str, plans: Sequence[Plan], by: float, family: int) -> None:
+def measured(
+    suite: str | None, out: Path, metric: str, baseline: str | None, plugins: Sequence[Path], *, given: bool
+) -> tuple[Board | None, Reference | None]:
+    """The board whose seeds tell the spread, or reference results; neither is needed where the spread is given."""
+    from harness.leaderboard.planning import reference, spreads
+
+    if suite is None:
+        return None, None
+    try:
+        board = load_board(runs_of(suite, out), metric, baseline, plugins)
+        if not given:
+            spreads(board)
+    except UsageError as error:
+        name = Path(suite).stem if suite.endswith((".yaml", ".yml")) else suite
+        kept = reference(name) if metric == "score" and baseline is None else None
+        if kept is None and given:
+            raise
+        if kept is None:
+            raise UsageError(f"{str(error).removesuffix('.')} (or say how much seeds spread: --std 0.05)") from None
+        return None, kept
+    return board, None
+
+
+def show(headline: str, plans: Sequence[Plan], by: float, family: int, whence: str) -> None:
     """Print it."""
     from rich.console import Console
     from rich.table import Table
@@ -68,6 +103,10 @@ def show(headline: str, plans: Sequence[Plan], by: float, family: int) -> None:
     console = Console(highlight=False)
     console.print(headline, style="bold")
     many = family > 1
+    middle = plans[len(plans) // 2]
+    answer = f"{middle.alone} as the one planned comparison"
+    answer += f", {middle.among} as one of {family} on a board" if many else ""
+    console.print(f"About {answer}.")
     table = Table("spread over seeds", "sd", "alone", pad_edge=False)
     if many:
         table.add_column(f"among {family}")
@@ -80,7 +119,7 @@ def show(headline: str, plans: Sequence[Plan], by: float, family: int) -> None:
     console.print(table)
     among = f" among {family} methods, Holm-adjusted" if many else ""
     console.print(
-        "sd: of the paired difference. alone: seeds for one planned comparison. N seeds: the least difference that so "
-        f"many find as often{among}. A board claims nothing below 5 seeds.",
+        f"sd: of the paired difference, {whence}. alone: seeds for one planned comparison. N seeds: the least "
+        f"difference that so many find as often{among}. A board claims nothing below 5 seeds.",
         style="dim",
     )

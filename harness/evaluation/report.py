@@ -20,7 +20,8 @@ class EvalReport:
 
     `tasks[name]`: accuracy (greedy), pass_at_1 and pass_at_k (sampled), k, length (mean tokens of the samples, end
     token included), truncated (their share cut at the limit), problems (how many). `items`: a dict per problem with
-    task, key, greedy (bool), correct_samples, samples. `examples`: a few completions with their texts.
+    task, key, greedy (bool), correct_samples, samples, text (of the greedy answer, shortened). `examples`: a few
+    completions with their texts.
     """
 
     tasks: Mapping[str, Mapping[str, float]]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["documents", "process_results"]
 
 EXAMPLES = 4  # problems per task whose completions are shown
+LONGEST = 200  # characters of the greedy answer that an item keeps
 
 
 def documents(task: str, **_: Any) -> dict[str, datasets.Dataset]:
@@ -76,6 +77,7 @@ def _metrics(current: Session, problem: Problem, answers: Sequence[Answer], righ
             "greedy": right[0],
             "correct_samples": correct,
             "samples": len(sampled),
+            "text": _shortened(str(answers[0])),
         }
     )
     shown = sampled or answers
@@ -86,6 +88,11 @@ def _metrics(current: Session, problem: Problem, answers: Sequence[Answer], righ
         "length": sum(getattr(answer, "tokens", len(answer)) for answer in shown) / len(shown),
         "truncated": sum(getattr(answer, "truncated", False) for answer in shown) / len(shown),
     }
+
+
+def _shortened(text: str) -> str:
+    """A greedy answer as an item keeps it: enough to see what was said, and a bound on the size of a trial's files."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _example(problem: Problem, answer: Answer, right: bool) -> dict[str, Any]:

@@ -2,50 +2,95 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.errors import UsageError, nearest
 from harness.leaderboard import statistics
 from harness.leaderboard.build import board
-from harness.leaderboard.columns import number, points, probability, ratio, scale, seconds, title
+from harness.leaderboard.columns import number, points, probability, ratio, scale, seconds, title, whole
 from harness.leaderboard.compare import difference
-from harness.leaderboard.model import LEAST_SEEDS, LEVEL, Board, Difference, Row
-from harness.leaderboard.trials import Trial, read_lines
+from harness.leaderboard.costs import Cost
+from harness.leaderboard.model import LEAST_SEEDS, LEVEL, UNTRAINED, Board, Difference, Row
+from harness.leaderboard.solved import Items, Problems, items
 
-__all__ = ["Duel", "duel"]
+__all__ = ["Duel", "Line", "duel"]
+
+MOST_TASKS = 4  # lines of tasks: with more, those that differ most
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: what it is about, as text and as numbers."""
+
+    label: str
+    first: str
+    second: str
+    difference: str = ""
+    values: tuple[float, float] = (math.nan, math.nan)
+    kind: str = "cost"  # result, task or cost
 
 
 @dataclass(frozen=True)
 class Duel:
-    """What `harness compare` prints."""
+    """What `harness compare` shows."""
 
+    suite: str
+    metric: str
     names: tuple[str, str]
     difference: Difference
+    p_better: float
     sentence: str
-    lines: tuple[tuple[str, str, str, str], ...]  # label, first, second, difference
+    sure: str
+    lines: tuple[Line, ...]
+    items: Items | None
     notes: tuple[str, ...]
 
 
-def duel(directory: Path, first: str, second: str, *, metric: str = "score") -> Duel:
-    """Compare two methods of the suite whose trials lie in `directory`; UsageError for a method it does not have."""
+def duel(
+    directory: Path, first: str, second: str, *, metric: str = "score", problems: Problems = lambda _task, _key: None
+) -> Duel:
+    """Compare two rows of the suite whose trials lie in `directory`; either may be `untrained`.
+
+    `problems(task, key)` gives prompt and gold of an item, where they are at hand. Raises UsageError for a method that
+    the suite does not have, and for one compared with itself.
+    """
     shown = board(directory, metric=metric)
+    known = [*shown.matrix.methods, UNTRAINED]
     for name in (first, second):
-        if name not in shown.matrix.methods:
-            raise UsageError(f"no method {name!r} in {shown.suite}.{nearest(name, shown.matrix.methods)}")
+        if name not in known:
+            raise UsageError(f"no method {name!r} in {shown.suite}.{nearest(name, known)}")
+    if first == second:
+        raise UsageError(f"{first!r} stands on both sides: name two methods of {shown.suite}, or `{UNTRAINED}`")
     one, two = shown.row(first), shown.row(second)
     found = difference(one.scores, two.scores)
-    values = (shown.matrix.final[shown.matrix.row(name)] for name in (first, second))
-    better = statistics.probability_of_improvement(*values)
+    better = statistics.probability_of_improvement(finals(shown, first), finals(shown, second))
+    told = items(shown, first, second, problems)
     return Duel(
+        suite=shown.suite,
+        metric=title(shown),
         names=(first, second),
         difference=found,
+        p_better=better,
         sentence=sentence(shown, first, second, found),
-        lines=tuple(lines(shown, one, two, found, better)),
-        notes=tuple(notes(shown, first, second)),
+        sure=sure(found, better),
+        lines=(*results(shown, one, two, found), *costs(one.cost, two.cost)),
+        items=told,
+        notes=tuple(notes(shown, (one, two), told)),
     )
+
+
+def finals(shown: Board, name: str) -> NDArray[np.float64]:
+    """Scores by seed and task, [S, K]."""
+    matrix = shown.matrix
+    if name == UNTRAINED:
+        return matrix.untrained[matrix.row(shown.baseline)]
+    return matrix.final[matrix.row(name)]
 
 
 def sentence(shown: Board, first: str, second: str, found: Difference) -> str:
@@ -53,67 +98,84 @@ def sentence(shown: Board, first: str, second: str, found: Difference) -> str:
     n = found.interval.n
     if n == 0:
         return f"{first} and {second} have no seed in common yet"
-    size = points(shown, found.interval, sign=True)
+    unit = " points" if scale(shown) == 100 else ""
+    size = f"{points(shown, found.interval, sign=True)}{unit} of {title(shown)}"
     if n < LEAST_SEEDS:
-        return f"{first} minus {second}: {size} on {n} seeds; fewer than {LEAST_SEEDS}, so nothing is claimed"
+        seeds = f"{n} seed{'s' * (n != 1)}"
+        return f"{first} minus {second}: {size} on {seeds}; fewer than {LEAST_SEEDS}, so nothing is claimed"
     if found.p < LEVEL:
         word = "better" if found.interval.mean > 0 else "worse"
-        return f"{first} is {word} than {second}: {size} on {n} paired seeds (p {probability(found.p)})"
-    return f"{first} and {second} cannot be told apart: {size} on {n} paired seeds (p {probability(found.p)})"
+        return f"{first} is {word} than {second}: {size} on {n} paired seeds"
+    return f"{first} and {second} cannot be told apart: {size} on {n} paired seeds"
 
 
-def lines(shown: Board, one: Row, two: Row, found: Difference, better: float) -> list[tuple[str, str, str, str]]:
-    """The table's lines."""
+def sure(found: Difference, better: float) -> str:
+    """How sure that is."""
+    n = found.interval.n
+    sign = probability(found.p_sign)
+    if n and math.isnan(found.p_sign):
+        least = statistics.least_seeds(LEVEL)
+        sign = f"- ({n} of the {least} seeds it needs)" if n < least else sign
+    return f"p {probability(found.p)} (paired t), sign flip {sign}, P(better) {probability(better)}"
+
+
+def results(shown: Board, one: Row, two: Row, found: Difference) -> list[Line]:
+    """What they scored, over all and by task."""
     by = scale(shown)
-    table = [
-        (f"{title(shown)} [95 %]", points(shown, one.score), points(shown, two.score),
-         points(shown, found.interval, sign=True)),
-        *(
-            (task, number(by * one.tasks[task]), number(by * two.tasks[task]),
-             number(by * (one.tasks[task] - two.tasks[task]), sign=True))
-            for task in (shown.matrix.tasks if len(shown.matrix.tasks) > 1 else ())
-        ),
-        ("area", number(by * one.area), number(by * two.area), number(by * (one.area - two.area), sign=True)),
-        ("p, paired t", "", "", probability(found.p)),
-        ("p, sign flip", "", "", probability(found.p_sign)),
-        ("P(better)", "", "", probability(better)),
-    ]  # fmt: skip
-    if one.cost and two.cost:
-        table += [
-            ("waste", ratio(one.cost.waste), ratio(two.cost.waste), ""),
-            ("extra passes", ratio(one.cost.extra), ratio(two.cost.extra), ""),
-            ("time a trial", seconds(one.cost.seconds), seconds(two.cost.seconds), ""),
-            ("failures", str(one.cost.failed), str(two.cost.failed), ""),
-        ]
-    return table
+
+    def line(label: str, first: float, second: float, kind: str) -> Line:
+        texts = (number(by * first), number(by * second), number(by * (first - second), sign=True))
+        return Line(label, *texts, values=(first, second), kind=kind)
+
+    paired = points(shown, found.interval, sign=True)
+    head = Line(title(shown), points(shown, one.score), points(shown, two.score), paired,
+                values=(one.score.mean, two.score.mean), kind="result")  # fmt: skip
+    tasks = [
+        line(task, one.tasks.get(task, math.nan), two.tasks.get(task, math.nan), "task")
+        for task in (shown.matrix.tasks if len(shown.matrix.tasks) > 1 else ())
+    ]
+    area = [] if shown.metric.area else [line("area", one.area, two.area, "result")]
+    return [head, *tasks, *area]
 
 
-def notes(shown: Board, first: str, second: str) -> list[str]:
-    """Items gained and lost, and what makes the numbers less than certain."""
+def costs(one: Cost | None, two: Cost | None) -> list[Line]:
+    """What each cost; nothing where neither trained."""
+    if one is None and two is None:
+        return []
+
+    def line(label: str, name: str, form: object) -> Line:
+        values = [math.nan if cost is None else float(getattr(cost, name)) for cost in (one, two)]
+        texts = [form(value) for value in values]  # type: ignore[operator]
+        return Line(label, *texts, values=(values[0], values[1]))
+
+    return [
+        line("budget spent", "share", ratio),
+        line("steps", "steps", whole),
+        line("tokens generated", "generated", thousands),
+        line("waste", "waste", ratio),
+        line("extra passes", "extra", ratio),
+        line("time a trial", "seconds", seconds),
+        line("failures", "failed", whole),
+    ]
+
+
+def thousands(value: float) -> str:
+    """A count of tokens: 161k."""
+    return number(value / 1000, digits=0) + "k" if value >= 10_000 else number(value, digits=0)
+
+
+def notes(shown: Board, rows: Sequence[Row], told: Items | None) -> list[str]:
+    """What makes the numbers less than certain, or keeps items from being shown."""
     said = []
-    counted = [discordance(shown, first, second, seed) for seed in shown.matrix.seeds]
-    known = [pair for pair in counted if pair is not None]
-    if known:
-        solved, lost = np.array(known, dtype=float).mean(axis=0)
-        said.append(f"greedy answers, mean over {len(known)} seeds: {solved:.1f} newly solved, {lost:.1f} newly lost")
-    said += [note for note in shown.notes if note.startswith("mixed")]
-    return said
-
-
-def discordance(shown: Board, first: str, second: str, seed: int) -> tuple[int, int] | None:
-    """Items that only the first method solves greedily, and only the second; None without both trials' items."""
-    trials = [shown.matrix.trials.get((name, seed)) for name in (first, second)]
-    answers = [solved(trial) for trial in trials if trial is not None]
-    if len(answers) < 2 or not all(answers):
-        return None
-    shared = answers[0].keys() & answers[1].keys()
-    gained = sum(answers[0][item] > answers[1][item] for item in shared)
-    return gained, sum(answers[0][item] < answers[1][item] for item in shared)
-
-
-def solved(trial: Trial) -> dict[tuple[str, str], bool]:
-    """(task, key) -> whether the last evaluation's greedy answer was right."""
-    return {
-        (str(item.get("task")), str(item.get("key"))): bool(item.get("greedy"))
-        for item in read_lines(trial.path / "items.jsonl")
-    }
+    if told is None:
+        whose = " (`untrained.jsonl`, which older trials lack)" if UNTRAINED in {row.method for row in rows} else ""
+        said.append(f"no items to compare: no seed has the answers of both{whose}")
+    elif told.texts_missing:
+        said.append("answers that are not shown are of trials made before answers were kept; a new run keeps them")
+    said += [
+        f"{row.method}: {row.cost.failed} of {row.n} trials failed, scored as docs/rules.md says"
+        for row in rows
+        if row.cost and row.cost.failed
+    ]
+    said += [f"{row.method}: {row.n} of {row.expected} trials have ended" for row in rows if row.n < row.expected]
+    return said + [note for note in shown.notes if note.startswith("mixed")]

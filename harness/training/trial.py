@@ -230,6 +230,8 @@ class _Runner:
         self.files.append("evaluations.jsonl", {**place, "tasks": report.tasks, "score": float(report.score)})
         items: Sequence[Mapping[str, Any]] = report.items
         self.files.rewrite("items.jsonl", items)
+        if len(self.scores) == 1:  # the untrained policy's, which later evaluations are held against
+            self.files.rewrite("untrained.jsonl", items)
         # a few texts of every task, evenly: a report lists its examples task by task
         examples: Sequence[Mapping[str, Any]] = getattr(report, "examples", ())
         for example in examples[:: max(1, len(examples) // SAMPLES)][:SAMPLES]:

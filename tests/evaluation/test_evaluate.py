@@ -124,6 +124,17 @@ def test_items_add_up_to_the_rates(embedded, sandbox):
     assert {"task", "key", "prompt", "text", "correct", "tokens", "truncated"} == set(report.examples[0])
 
 
+def test_items_keep_the_greedy_answer_shortened(embedded, monkeypatch):
+    whole = evaluate(embedded, ["math"], CONFIG, seed=0)
+    said = {item["key"]: item["text"] for item in whole.items}
+    shown = {example["key"]: example["text"] for example in reversed(whole.examples)}  # the greedy one comes first
+    assert {key: said[key] for key in shown} == shown
+    monkeypatch.setattr("harness.evaluation.scoring.LONGEST", 3)
+    cut = [item["text"] for item in evaluate(embedded, ["math"], CONFIG, seed=0).items]
+    assert [text[:2] for text in cut] == [item["text"][:2] for item in whole.items]
+    assert max(map(len, cut)) == 3
+
+
 def test_prompts_reach_the_model_as_the_task_wrote_them(embedded):
     report = evaluate(embedded, [Parity()], CONFIG, seed=0)
     assert report.examples[0]["prompt"] == "0=\n "

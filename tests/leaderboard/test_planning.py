@@ -9,7 +9,7 @@ from harness.cli import power
 from harness.errors import UsageError
 from harness.leaderboard import board
 from harness.leaderboard import statistics as st
-from harness.leaderboard.planning import Spread, plan, spreads
+from harness.leaderboard.planning import Spread, plan, reference, spreads
 from tests.leaderboard.fixtures import GRPO, write_demo, write_suite, write_trial
 
 
@@ -86,3 +86,33 @@ def test_usage_errors_are_one_line(out, arguments, message):
     with pytest.raises(UsageError, match=message) as caught:
         call(*arguments, "--out", out)
     assert "\n" not in str(caught.value)
+
+
+def test_without_runs_the_reference_results_tell(tmp_path):
+    text = " ".join(call("tiny", "--effect", 0.03, "--out", tmp_path).stdout.split())
+    assert "reference results of tiny" in text
+    assert "from grpo(beta=0)" in text
+    kept = reference("tiny")
+    wanted = [one.alone for one in plan(kept.spreads, 0.03)]
+    assert f"About {wanted[1]} as the one planned comparison" in text
+
+
+def test_without_any_data_one_line_says_what_to_run(tmp_path):
+    with pytest.raises(UsageError, match=r"harness run quickstart makes them.*--std 0.05") as caught:
+        call("quickstart", "--effect", 0.03, "--out", tmp_path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError, match="no runs of 'tiny'"):  # the reference results tell the score alone
+        call("tiny", "--effect", 0.03, "--metric", "auc", "--out", tmp_path)
+
+
+def test_a_reference_reads_as_its_board_does(out, tmp_path, monkeypatch):
+    from harness.leaderboard import planning
+    from harness.leaderboard.formats import as_json
+
+    shown = board(out / "tiny")
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "leaderboard.json").write_text(as_json(shown))
+    monkeypatch.setattr(planning, "data_path", lambda _: tmp_path)
+    kept = reference("tiny")
+    assert [spread.deviation for spread in kept.spreads] == pytest.approx([one.deviation for one in spreads(shown)])
+    assert (kept.baseline, kept.comparisons, kept.seeds) == (GRPO, shown.comparisons, 5)

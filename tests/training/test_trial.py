@@ -182,6 +182,21 @@ def test_unusable_weights_diverge(config, tmp_path, policy_dir):
     assert result.score == min(result.untrained, result.last)
 
 
+def test_the_answers_of_the_first_and_the_last_evaluation_are_kept(config, tmp_path):
+    """Also by a trial that stops after its first step and goes on."""
+    asked = []
+
+    def evaluate(*_, **__):
+        asked.append(len(asked))
+        return SimpleNamespace(score=0.5, tasks={}, items=[{"task": "math", "key": "k", "text": str(asked[-1])}])
+
+    run_trial(config(), tmp_path / "t", evaluate=evaluate, should_stop=lambda: True)
+    run_trial(config(), tmp_path / "t", evaluate=evaluate)
+    assert len(asked) > 2
+    assert [item["text"] for item in lines(tmp_path / "t" / "untrained.jsonl")] == ["0"]
+    assert [item["text"] for item in lines(tmp_path / "t" / "items.jsonl")] == [str(asked[-1])]
+
+
 def test_a_budget_that_buys_no_step_is_a_failure(config, tmp_path):
     untrained = SimpleNamespace(score=0.25, tasks={}, items=())
     result = run_trial(config(compute=50), tmp_path, evaluate=lambda *_, **__: untrained)
