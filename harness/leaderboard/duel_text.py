@@ -76,7 +76,9 @@ def counted(found: Duel) -> str:
     """How many items changed hands."""
     assert found.items is not None
     items = found.items
-    tasks = "; ".join(f"{task} {number(gained, sign=True)} {number(-lost)}" for task, (gained, lost) in items.tasks.items())
+    tasks = "; ".join(
+        f"{task} {number(gained, sign=True)} {number(-lost)}" for task, (gained, lost) in items.tasks.items()
+    )
     mean = f", mean over {items.seeds} seeds" if items.seeds > 1 else ", 1 seed"
     several = f" ({tasks})" if 1 < len(items.tasks) <= MOST_TASKS else ""
     return (
