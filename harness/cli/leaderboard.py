@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["leaderboard", "load_board", "register", "runs_of"]
 
-FORMATS = ("table", "markdown", "csv", "html", "json")
+FORMATS = ("table", "markdown", "csv", "html", "json", "latex")
+CHOOSING = ("table", "markdown", "latex")  # formats whose columns can be chosen
 OUT = Path("runs")
 PLUGIN_HELP = "A file with methods of your own; may be repeated. Those that the runs were made with are known."
-WIDE = 200
+TARGET_HELP = "Score of the budget to target: 0.45, or 80% of the baseline's gain; its mean final score by default."
+WIDE = 160  # of a table that goes into a file or a pipe
 
 
 def register(app: typer.Typer) -> None:
@@ -28,10 +30,16 @@ def register(app: typer.Typer) -> None:
 
 
 def leaderboard(  # noqa: PLR0917 - each is an option of the command line
-    suite: Annotated[str, typer.Argument(help="A suite's name or file, or the directory of its runs.")],
+    suites: Annotated[
+        list[str], typer.Argument(metavar="SUITE...", help="A suite's name or file, a directory of runs, or an export.")
+    ],
     metric: Annotated[str, typer.Option(help="score, auc, a measure (accuracy), a task, or task/measure.")] = "score",
     baseline: Annotated[str | None, typer.Option(help="The stack to compare with; the suite's own by default.")] = None,
-    form: Annotated[str, typer.Option("--format", help="table, markdown, csv, html or json.")] = "table",
+    reduce: Annotated[str, typer.Option(help="What makes a seed's tasks one number: mean or iqm.")] = "mean",
+    target: Annotated[str | None, typer.Option(help=TARGET_HELP)] = None,
+    columns: Annotated[str | None, typer.Option(help="all, or headings with commas between.")] = None,
+    form: Annotated[str, typer.Option("--format", help="table, markdown, csv, html, json or latex.")] = "table",
+    merge: Annotated[bool, typer.Option(help="Make one board of several directories of the same suite.")] = False,
     export: Annotated[Path | None, typer.Option(help="Write tables, figures and raw data to this folder.")] = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
     plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
@@ -41,9 +49,15 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
     """Which method is better, by how much, and how sure one can be."""
     if form not in FORMATS:
         raise UsageError(f"--format {form}: no such format.{nearest(form, FORMATS)}")
-    directory = runs_of(suite, out)
-    board = load_board(directory, metric, baseline, plugin or ())
-    show(board, form)
+    if columns is not None and form not in CHOOSING:
+        raise UsageError(f"--columns: {form} always has all columns; they can be chosen for {', '.join(CHOOSING)}")
+    if len(suites) > 1 and not merge:
+        raise UsageError(f"{len(suites)} directories: --merge makes one board of them, else name one")
+    if rebuild and len(suites) > 1:
+        raise UsageError("--rebuild: a merged board is no directory of runs; rebuild each one for itself")
+    directories = [runs_of(suite, out) for suite in suites]
+    board = load_board(directories, metric, baseline, plugin or (), reduce=reduce, target=target)
+    show(board, form, columns)
     if export is not None:
         from harness.leaderboard.export import export as write
 
@@ -52,6 +66,7 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
     if rebuild:
         from harness.tracking import default_uri, sync
 
+        directory = directories[0]
         done = sync(board, directory, tracking_uri or default_uri(directory.parent))
         typer.echo(f"MLflow: {done.created} rows made, {done.updated} updated, {done.unchanged} unchanged", err=True)
 
@@ -59,7 +74,7 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
 def runs_of(suite: str, out: Path) -> Path:
     """The directory of a suite's runs, from its name, its file, or the directory itself."""
     given = Path(suite)
-    if given.is_dir() and (given / "suite.yaml").is_file():
+    if given.is_dir() and any((given / name).is_file() for name in ("suite.yaml", "scores.parquet", "trials.csv")):
         return given
     if given.suffix in {".yaml", ".yml"}:
         from harness import yaml12
@@ -74,11 +89,21 @@ def runs_of(suite: str, out: Path) -> Path:
     return out / suite
 
 
-def load_board(directory: Path, metric: str, baseline: str | None, plugins: Sequence[Path] = ()) -> Board:
+def load_board(
+    directory: Path | Sequence[Path],
+    metric: str,
+    baseline: str | None,
+    plugins: Sequence[Path] = (),
+    *,
+    reduce: str = "mean",
+    target: str | None = None,
+) -> Board:
     """The board; a baseline may be written in any spelling of its stack."""
     from harness.leaderboard import board
 
-    return board(directory, metric=metric, baseline=baseline and canonical(baseline, directory, plugins))
+    first = directory if isinstance(directory, Path) else directory[0]
+    named = baseline and canonical(baseline, first, plugins)
+    return board(directory, metric=metric, baseline=named, reduce=reduce, target=target)
 
 
 def canonical(stack: str, directory: Path, plugins: Sequence[Path] = ()) -> str:
@@ -115,20 +140,38 @@ def _files_of(directory: Path) -> list[Path]:
     return files
 
 
-def show(board: Board, form: str) -> None:
-    """Print the board in a format."""
+def show(board: Board, form: str, names: str | None = None) -> None:
+    """Print the board in a format; `names` are the columns to show, where not all are."""
     from harness.leaderboard import formats
 
     if form == "table":
-        from rich.console import Console
-
-        # a file or a pipe has no width to fit into: it gets every column
-        Console(width=None if sys.stdout.isatty() else WIDE).print(formats.as_table(board))
+        print_table(board, names)
         return
     if form == "html":
         from harness.leaderboard.page import as_html
 
         typer.echo(as_html(board), nl=False)
         return
-    writers = {"markdown": formats.as_markdown, "csv": formats.as_csv, "json": formats.as_json}
+    if form in CHOOSING:
+        from harness.leaderboard.columns import select
+        from harness.leaderboard.latex import as_latex
+
+        chosen = None if names is None else select(board, names)
+        text = as_latex(board, chosen) if form == "latex" else formats.as_markdown(board, shown=chosen)
+        typer.echo(text, nl=False)
+        return
+    writers = {"csv": formats.as_csv, "json": formats.as_json}
     typer.echo(writers[form](board), nl=False)
+
+
+def print_table(board: Board, names: str | None) -> None:
+    """The table at the terminal's width; wider only where the columns were asked for."""
+    from rich.console import Console
+
+    from harness.leaderboard.columns import select
+    from harness.leaderboard.table import as_table, table_width
+
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    if names is not None:
+        console = Console(width=max(console.width, table_width(board, select(board, names))))
+    console.print(as_table(board, names))

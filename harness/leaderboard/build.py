@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +13,111 @@ from numpy.typing import NDArray
 
 from harness.errors import UsageError, nearest
 from harness.leaderboard import statistics
+from harness.leaderboard.answers import item_error, samples_of
 from harness.leaderboard.checks import check
 from harness.leaderboard.compare import compare
 from harness.leaderboard.costs import clip_share, cost
+from harness.leaderboard.detectable import detectable
 from harness.leaderboard.matrix import Matrix, Metric, matrix
+from harness.leaderboard.merge import merged
 from harness.leaderboard.model import CONTROLS, LEAST_SEEDS, UNTRAINED, Board, Row, role_of
-from harness.leaderboard.trials import Trial, read_suite, read_trials
+from harness.leaderboard.ranking import ranked
+from harness.leaderboard.targets import Target, choose_target, reached
+from harness.leaderboard.trials import Trial
+from harness.leaderboard.tuning import DEFAULTS, Tuning, of_row
 
 __all__ = ["board"]
 
+REDUCTIONS = ("mean", "iqm")
 
-def board(directory: Path, *, metric: str = "score", baseline: str | None = None, reduce: str = "mean") -> Board:
-    """Compute the board of a suite from the directory of its trials."""
-    trials, suite = read_trials(directory), read_suite(directory)
+
+def board(
+    directory: Path | Sequence[Path],
+    *,
+    metric: str = "score",
+    baseline: str | None = None,
+    reduce: str = "mean",
+    target: str | None = None,
+) -> Board:
+    """Compute the board of a suite from the directory of its trials, or from several of them, see `merge`.
+
+    `reduce` makes a seed's tasks one number: their 'mean' or 'iqm', the interquartile mean. `target` is that of the
+    budget to target, see `choose_target`.
+    """
+    if reduce not in REDUCTIONS:
+        raise UsageError(f"reduce {reduce!r}: write mean or iqm.{nearest(reduce, REDUCTIONS)}")
+    directories = [directory] if isinstance(directory, Path) else list(directory)
+    trials, suite = merged(directories)
     rules = {int(trial.config.get("rules", 1)) for trial in trials}
     if len(rules) > 1:
         raise UsageError(
-            f"{directory} mixes rules versions {sorted(rules)}: rows of different rules are never compared"
+            f"{directories[0]} mixes rules versions {sorted(rules)}: rows of different rules are never compared"
         )
     chosen = Metric.parse(metric, trials)
     methods, seeds = planned(trials, suite)
     scores = matrix(trials, chosen, methods, seeds, reduce)
     reference = choose_baseline(baseline, trials, suite, methods)
     comparisons = sum(role_of(method) not in CONTROLS and method != reference for method in methods)
-    rows = [*(make_row(scores, method, reference) for method in methods), untrained_row(scores, reference)]
-    compared = compare(scores, rows, reference, comparisons)
-    ranked = sorted(compared, key=lambda row: (-row.order, -row.score.mean if row.n else math.inf, row.method))
-    provisional = len(seeds) < LEAST_SEEDS or any(row.n < LEAST_SEEDS for row in ranked if row.role == "baseline")
-    warnings, notes = check(scores, ranked, control_of(suite, methods, reference))
+    aim = choose_target(target, scores, chosen, reference)
+    made = [make_row(scores, method, reference) for method in methods]
+    rows = [*with_details(made, scores, chosen, aim, suite), untrained_row(scores, reference)]
+    rows = with_samples(rows, scores, chosen, reference)
+    compared = ranked(compare(scores, rows, reference, comparisons))
+    ordered = sorted(compared, key=lambda row: (-row.order, -row.score.mean if row.n else math.inf, row.method))
+    provisional = len(seeds) < LEAST_SEEDS or any(row.n < LEAST_SEEDS for row in ordered if row.role == "baseline")
+    warnings, notes = check(scores, ordered, control_of(suite, methods, reference))
     return Board(
-        suite=str(suite.get("name") or trials[0].config.get("suite") or directory.name), rules=rules.pop(),
-        question=str(suite.get("question") or ""), metric=chosen, baseline=reference, rows=tuple(ranked), matrix=scores,
-        comparisons=comparisons, provisional=provisional, warnings=tuple(warnings), notes=tuple(notes),
+        suite=str(suite.get("name") or trials[0].config.get("suite") or directories[0].name), rules=rules.pop(),
+        question=str(suite.get("question") or ""), metric=chosen, baseline=reference, rows=tuple(ordered),
+        matrix=scores, comparisons=comparisons, provisional=provisional, warnings=tuple(warnings), notes=tuple(notes),
         budget={k: v for k, v in trials[0].config.get("budget", {}).items() if isinstance(v, (int, float))},
-        settings=suite,
+        settings=suite, target=aim, detectable=detectable(ordered, reference, comparisons), tuning=one_track(ordered),
+        sources=tuple(map(str, directories)) if len(directories) > 1 else (),
     )  # fmt: skip
+
+
+def with_details(
+    rows: Sequence[Row], scores: Matrix, metric: Metric, target: Target | None, suite: dict[str, Any]
+) -> list[Row]:
+    """The rows with their budget to target, evaluation error, samples and tuning."""
+    made = []
+    for row in rows:
+        trials = scores.of(row.method)
+        made.append(replace(
+            row,
+            reached=reached(scores, trials, target),
+            evaluation_error=item_error(trials, metric, scores.tasks, scores.reduce),
+            tuning=of_row(suite, trials),
+        ))  # fmt: skip
+    return made
+
+
+def with_samples(rows: Sequence[Row], scores: Matrix, metric: Metric, reference: str) -> list[Row]:
+    """The rows with avg@k and pass@k: like the score, of the same tasks."""
+    k = samples_of(list(scores.trials.values()))
+    if not k:
+        return list(rows)
+    trials = list(scores.trials.values())
+    average, some = (
+        matrix(trials, replace(metric, measure=measure, area=False), scores.methods, scores.seeds, scores.reduce)
+        for measure in ("pass_at_1", "pass_at_k")
+    )
+
+    def mean(of: Matrix, row: Row) -> float:
+        if row.role != UNTRAINED:
+            return statistics.t_interval(of.scores[of.row(row.method)]).mean
+        return statistics.t_interval(statistics.per_seed(of.untrained[of.row(reference)], of.reduce)).mean
+
+    return [replace(row, avg_at_k=mean(average, row), pass_at_k=mean(some, row), k=k) for row in rows]
+
+
+def one_track(rows: Sequence[Row]) -> Tuning:
+    """The track of the board: that of its rows. Raises UsageError where they are of several."""
+    tracks = {row.tuning.trials: row.tuning for row in rows if row.cost is not None and row.n}
+    if len(tracks) > 1:
+        named = " and ".join(tracks[number].track for number in sorted(tracks))
+        raise UsageError(f"rows of different tracks ({named}) never mix: give them boards of their own")
+    return next(iter(tracks.values()), DEFAULTS)
 
 
 def aliases(trials: Sequence[Trial]) -> dict[str, str]:

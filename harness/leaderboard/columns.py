@@ -1,4 +1,4 @@
-"""The columns of the board, once for all formats: what each shows, and what it means."""
+"""The columns of the board, once for all formats: what each shows, and what it means; docs/statistics.md says more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,34 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harness.errors import UsageError, nearest
+from harness.leaderboard.cells import (
+    NOTHING,
+    amount,
+    failures,
+    give_or_take,
+    name,
+    number,
+    points,
+    probability,
+    ranks,
+    ratio,
+    scale,
+    seconds,
+    seeds,
+    title,
+    to_target,
+    tuned,
+    verdict,
+    whole,
+)
 from harness.leaderboard.model import Board, Row
-from harness.leaderboard.statistics import Interval
+from harness.leaderboard.notes import footnotes
 
-__all__ = ["Column", "columns", "footnotes", "number", "points", "title"]
-
-SHARES = ("score", "accuracy", "pass_at_1", "pass_at_k", "truncated")  # measures in [0, 1], shown in points of 100
-MINUS = "\N{MINUS SIGN}"
-NOTHING = "-"
+__all__ = [
+    "Column", "amount", "columns", "footnotes", "number", "points", "probability", "ratio", "scale", "seconds",
+    "select", "title", "whole",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -25,77 +45,12 @@ class Column:
     text: Callable[[Row], str]
     value: Callable[[Row], float | str | None]
     numeric: bool = True
+    section: str = ""  # where docs/statistics.md explains it, if not under its heading
 
-
-def number(value: float, digits: int = 1, sign: bool = False) -> str:
-    """A number for people; '-' where there is none."""
-    if math.isnan(value):
-        return NOTHING
-    text = f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
-    if not float(text):  # neither +0.0 nor -0.0
-        text = text.lstrip("+-")
-    return text.replace("-", MINUS)
-
-
-def probability(value: float) -> str:
-    """A p-value or probability to three places; small ones as a bound."""
-    if math.isnan(value):
-        return NOTHING
-    if value in {0.0, 1.0}:
-        return f"{value:.0f}"
-    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
-
-
-def ratio(value: float) -> str:
-    """A share as a percentage."""
-    return NOTHING if math.isnan(value) else f"{100 * value:.0f}%"
-
-
-def whole(value: float) -> str:
-    """A count, or a mean of counts to one place."""
-    return number(value, digits=0 if value.is_integer() else 1)
-
-
-def scale(board: Board) -> float:
-    """100 for measures that are shares, 1 for others such as lengths."""
-    return 100.0 if board.metric.measure in SHARES else 1.0
-
-
-def points(board: Board, interval: Interval, sign: bool = False) -> str:
-    """'43.1 [40.2, 46.0]' in points; without ends below two seeds."""
-    by = scale(board)
-    mean = number(by * interval.mean, sign=sign)
-    if math.isnan(interval.low):
-        return mean
-    return f"{mean} [{number(by * interval.low, sign=sign)}, {number(by * interval.high, sign=sign)}]"
-
-
-def name(row: Row) -> str:
-    """The method with its marks."""
-    marks = {"baseline": "baseline", "placebo": "control", "random-reward": "control", "untrained": "control"}
-    said = [marks[row.role]] if row.role in marks else []
-    said += ["experimental"] if row.experimental else []
-    said += ["inert"] if row.inert else []
-    return f"{row.method} ({', '.join(said)})" if said else row.method
-
-
-def seeds(row: Row) -> str:
-    """'5', or '3 of 5' while trials are missing."""
-    return str(row.n) if row.n == row.expected else f"{row.n} of {row.expected}"
-
-
-def seconds(value: float) -> str:
-    """A duration of a trial."""
-    if math.isnan(value):
-        return NOTHING
-    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
-
-
-def failures(row: Row) -> str:
-    """'1 failed, 2 timeout', '0' or '-'."""
-    if row.cost is None:
-        return NOTHING
-    return ", ".join(f"{count} {status}" for status, count in row.cost.failures.items()) or "0"
+    @property
+    def explained(self) -> str:
+        """The heading of its line in docs/statistics.md."""
+        return self.section or self.title
 
 
 def of_cost(name: str) -> Callable[[Row], float]:
@@ -108,14 +63,12 @@ def of_difference(name: str) -> Callable[[Row], float]:
     return lambda row: math.nan if row.difference is None else float(getattr(row.difference, name))
 
 
-def verdict(row: Row) -> str:
-    """better, worse, or '-' for no claim."""
-    return (row.difference.verdict if row.difference else "") or NOTHING
-
-
 def columns(board: Board) -> list[Column]:
     """The board's columns in order."""
-    return [*result_columns(board), *task_columns(board), *cost_columns(board)]
+    return [
+        *result_columns(board), *rank_columns(), *task_columns(board), *budget_columns(board), *sample_columns(board),
+        *cost_columns(board),
+    ]  # fmt: skip
 
 
 def result_columns(board: Board) -> list[Column]:
@@ -124,14 +77,16 @@ def result_columns(board: Board) -> list[Column]:
     by = scale(board)
     span = "" if board.comparisons < 2 else f", simultaneous over the {board.comparisons} methods compared"
     against = f"to {board.baseline}, paired by seed, with its 95 % interval{span}; the board is sorted by its lower end"
+    middle = "interquartile mean" if board.reduce == "iqm" else "mean"
     return [
         Column("method", "the stack of plugins in its canonical spelling", name, lambda r: r.method, numeric=False),
         Column("n", "seeds whose trial has ended, failures included", seeds, lambda r: r.n),
         Column(
             title(board),
-            "mean over seeds of the mean over tasks, with its 95 % t-interval over seeds",
+            f"mean over seeds of the {middle} over tasks, with its 95 % t-interval over seeds",
             lambda r: points(board, r.score),
             lambda r: by * r.score.mean,
+            section="score",
         ),
         Column(
             "difference",
@@ -156,32 +111,92 @@ def result_columns(board: Board) -> list[Column]:
     ]
 
 
+def rank_columns() -> list[Column]:
+    """Where a method may stand, and with whom."""
+    return [
+        Column(
+            "rank",
+            "ranks that the method may truly hold, all ranges together with 95 %",
+            ranks,
+            lambda r: float(sum(r.rank)) / 2 if r.rank else math.nan,
+        ),
+        Column(
+            "letters",
+            "methods that share a letter cannot be told apart",
+            lambda r: r.letters or NOTHING,
+            lambda r: r.letters,
+            numeric=False,
+        ),
+    ]
+
+
 def task_columns(board: Board) -> list[Column]:
-    """The measure on each task, where there are several, and the area under the curve."""
+    """The measure on each task, where there are several."""
     by = scale(board)
 
     def column(task: str) -> Column:
         def value(row: Row) -> float:
             return by * row.tasks.get(task, math.nan)
 
-        return Column(task, f"mean over seeds of {board.metric.measure} on {task}", lambda r: number(value(r)), value)
+        meaning = f"mean over seeds of {board.metric.measure} on {task}"
+        return Column(task, meaning, lambda r: number(value(r)), value, section="*a task's name*")
 
-    shown = board.matrix.tasks if len(board.matrix.tasks) > 1 else ()
-    area = Column(
-        "area",
-        "mean score over the budget: the area under the score-budget curve",
-        lambda r: number(by * r.area),
-        lambda r: by * r.area,
-    )
-    return [column(task) for task in shown] + ([] if board.metric.area else [area])
+    return [column(task) for task in (board.matrix.tasks if len(board.matrix.tasks) > 1 else ())]
+
+
+def budget_columns(board: Board) -> list[Column]:
+    """How early a method learned."""
+    by = scale(board)
+    shown = []
+    if not board.metric.area:
+        shown.append(Column(
+            "area",
+            "mean score over the budget: the area under the score-budget curve",
+            lambda r: number(by * r.area),
+            lambda r: by * r.area,
+        ))  # fmt: skip
+    if board.target is not None:
+        shown.append(Column(
+            "to target",
+            f"{board.currency} spent to reach {number(by * board.target.score)} ({board.target.rule}): mean within the "
+            "budget with its 95 % interval, a miss counting as all of it, and how many trials reached it",
+            to_target,
+            lambda r: r.reached.budget.mean if r.reached else math.nan,
+        ))  # fmt: skip
+    return shown
+
+
+def sample_columns(board: Board) -> list[Column]:
+    """What the test problems themselves leave open."""
+    by = scale(board)
+    shown = []
+    if any(not math.isnan(row.evaluation_error) for row in board.rows):
+        shown.append(Column(
+            "eval error",
+            "one standard error of the score over other test problems, a problem's answers one cluster; not part of "
+            "any interval here",
+            lambda r: give_or_take(by * r.evaluation_error),
+            lambda r: by * r.evaluation_error,
+        ))  # fmt: skip
+    k = max((row.k for row in board.rows), default=0)
+    if k and (board.metric.area or board.metric.measure != "pass_at_1"):  # else it is the score
+        meaning = f"mean share right of {k} samples a problem"
+        shown.append(
+            Column(f"avg@{k}", meaning, lambda r: number(100 * r.avg_at_k), lambda r: 100 * r.avg_at_k, section="avg@k")
+        )
+    if k and (board.metric.area or board.metric.measure != "pass_at_k"):
+        meaning = f"chance that one of {k} samples is right, unbiased"
+        shown.append(Column(
+            f"pass@{k}", meaning, lambda r: number(100 * r.pass_at_k), lambda r: 100 * r.pass_at_k, section="pass@k"
+        ))  # fmt: skip
+    return shown
 
 
 def cost_columns(board: Board) -> list[Column]:
-    """What it cost."""
+    """What it cost, and what it was made with."""
     share, steps, waste, extra, time = (of_cost(cost) for cost in ("share", "steps", "waste", "extra", "seconds"))
-    currency = next(iter(board.budget), "budget")
     return [
-        Column("spent", f"share of the budget of {currency} that was used", lambda r: ratio(share(r)), share),
+        Column("spent", f"share of the budget of {board.currency} that was used", lambda r: ratio(share(r)), share),
         Column("steps", "steps of training a trial, mean over trials", lambda r: whole(steps(r)), steps),
         Column("waste", "tokens of dropped rollouts over tokens generated", lambda r: ratio(waste(r)), waste),
         Column("extra", "share of all passes beyond sampling and training", lambda r: ratio(extra(r)), extra),
@@ -192,20 +207,35 @@ def cost_columns(board: Board) -> list[Column]:
             failures,
             lambda r: float(r.cost.failed) if r.cost else math.nan,
         ),
+        Column(
+            "tuning",
+            f"defaults, or the trials of the search for hyper-parameters and the {board.currency} they spent",
+            tuned,
+            lambda r: float(r.tuning.trials) if r.cost else math.nan,
+        ),
+        Column(
+            "version",
+            "the packages that the plugins of the stack come from",
+            lambda r: "; ".join(r.versions) or NOTHING,
+            lambda r: "; ".join(r.versions),
+            numeric=False,
+        ),
     ]
 
 
-def title(board: Board) -> str:
-    """The heading of the score column."""
-    return board.metric.name.replace("_at_", "@")
+def select(board: Board, names: str) -> list[Column]:
+    """The columns of `names`, 'all' or headings with commas between; the method always comes first.
 
-
-def footnotes(board: Board) -> list[str]:
-    """Warnings first, then what to know: one sentence each."""
-    lines = [f"WARNING: {warning}" for warning in board.warnings]
-    if board.provisional:
-        lines.append("Provisional: fewer than 5 seeds, so this board claims nothing.")
-    lines += list(board.notes)
-    if any(row.inert for row in board.rows):
-        lines.append("inert: the method's clip never took a token's gradient away here: the clip is not tested.")
-    return lines
+    Raises UsageError for a heading that the board does not have.
+    """
+    known = columns(board)
+    if names.strip().lower() == "all":
+        return known
+    by_name = {column.title.lower(): column for column in known}
+    by_name |= {column.explained.lower(): column for column in known if not column.explained.startswith("*")}
+    chosen = [by_name["method"]]
+    for asked in filter(None, (part.strip().lower() for part in names.split(","))):
+        if asked not in by_name:
+            raise UsageError(f"--columns {asked}: no such column.{nearest(asked, by_name)} `all` shows what there is.")
+        chosen.append(by_name[asked])
+    return list(dict.fromkeys(chosen))

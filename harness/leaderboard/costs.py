@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.leaderboard.trials import FAILURES, Trial
 
-__all__ = ["Cost", "charges", "clip_share", "cost", "counts"]
+__all__ = ["Cost", "charges", "clip_share", "cost", "counts", "largest_clip_share"]
 
 ORDINARY = ("generate", "prompt", "train")  # what every method pays; all else is an extra pass
 
@@ -109,10 +109,13 @@ def extra(trial: Trial) -> float:
 
 def clip_share(trials: Sequence[Trial]) -> float:
     """The largest share of tokens that any step of any trial clipped; NaN where none was logged."""
-    shares = [
-        float(record["clip_share"])
-        for trial in trials
-        for record in trial.metrics
-        if isinstance(record.get("clip_share"), (int, float))
-    ]
+    shares = [share for trial in trials if not math.isnan(share := largest_clip_share(trial))]
     return max(shares, default=math.nan)
+
+
+def largest_clip_share(trial: Trial) -> float:
+    """The largest share of tokens that a step of the trial clipped; NaN where none was logged."""
+    if isinstance(trial.result.get("clip_share"), (int, float)):  # an exported trial brings no metrics
+        return float(trial.result["clip_share"])
+    found = [record.get("clip_share") for record in trial.metrics]
+    return max((float(share) for share in found if isinstance(share, (int, float))), default=math.nan)

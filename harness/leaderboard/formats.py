@@ -1,4 +1,4 @@
-"""The board as text: for the terminal, Markdown, CSV and JSON."""
+"""The board as text: Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -6,74 +6,27 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.leaderboard.columns import Column, columns, footnotes, title
+from harness.leaderboard.columns import Column, columns, footnotes
 from harness.leaderboard.costs import charges, counts
-from harness.leaderboard.model import CONTROLS, UNTRAINED, Board, Row
+from harness.leaderboard.model import Board, Row
 
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-
-__all__ = ["as_csv", "as_json", "as_markdown", "as_table", "heading", "trials_csv"]
-
-STYLES = {"better": "green", "worse": "red"}
-# who stays when a terminal is narrow; the score, which is named after the metric, comes second
-PRIORITY = (
-    "method", "", "difference", "verdict", "n", "steps", "failures", "p", "waste", "time", "P(better)", "p sign",
-    "extra", "spent", "area",
-)  # fmt: skip
+__all__ = ["as_csv", "as_json", "as_markdown", "heading", "trials_csv"]
 
 
 def heading(board: Board) -> str:
     """One line: suite, rules, what is compared under which budget."""
     budget = ", ".join(f"{limit:,.0f} {currency}" for currency, limit in board.budget.items())
-    return f"{board.suite} (rules {board.rules}): {board.metric.name} against {board.baseline}, budget {budget} a trial"
+    said = f"{board.suite} (rules {board.rules}): {board.metric.name} against {board.baseline}, budget {budget} a trial"
+    return f"{said}, {board.tuning.track}"
 
 
-class as_table:  # noqa: N801 - it is used as a function
-    """The board for a terminal: what does not fit into its width is left out, the least important columns first."""
-
-    def __init__(self, board: Board) -> None:
-        self.board = board
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """The table and its footnotes at the console's width."""
-        from rich.table import Table
-        from rich.text import Text
-
-        shown = fitting(self.board, options.max_width)
-        yield Text(heading(self.board), style="bold")
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for column in shown:
-            table.add_column(column.title, justify="right" if column.numeric else "left", no_wrap=True)
-        for row in self.board.rows:
-            style = "dim" if row.role in {*CONTROLS, UNTRAINED} else "bold" if row.role == "baseline" else ""
-            verdict = row.difference.verdict if row.difference else ""
-            table.add_row(*(column.text(row) for column in shown), style=STYLES.get(verdict, style))
-        yield table
-        for line in footnotes(self.board):
-            yield Text(line, style="bold yellow" if line.startswith("WARNING") else "dim")
-
-
-def fitting(board: Board, width: int) -> list[Column]:
-    """The columns that say something and fit, in the board's order; the first ones of PRIORITY are never dropped."""
-    said = [column for column in columns(board) if any(column.text(row) not in {"-", "0"} for row in board.rows)]
-    size = {c.title: 2 + max(len(c.title), *(len(c.text(row)) for row in board.rows)) for c in said}
-    need = {**{name: i for i, name in enumerate(PRIORITY)}, title(board): 1}
-    by_need = sorted(said, key=lambda column: need.get(column.title, len(PRIORITY)))
-    kept: list[str] = []
-    for place, column in enumerate(by_need):
-        if place < 3 or sum(size[name] for name in kept) + size[column.title] <= width:
-            kept.append(column.title)
-    return [column for column in said if column.title in kept]
-
-
-def as_markdown(board: Board, top: int | None = None) -> str:
-    """A Markdown table under a heading; `top` keeps the first rows only."""
-    shown = columns(board)
+def as_markdown(board: Board, top: int | None = None, shown: Sequence[Column] | None = None) -> str:
+    """A Markdown table under a heading, of all columns or `shown`; `top` keeps the first rows only."""
+    shown = columns(board) if shown is None else shown
     rows = board.rows[:top]
     lines = [f"### {heading(board)}", ""]
     if board.question:
@@ -102,11 +55,23 @@ def record(board: Board, row: Row) -> dict[str, Any]:
         "p": found.p if found else math.nan, "p_holm": found.p_holm if found else math.nan,
         "p_sign": found.p_sign if found else math.nan, "p_better": found.p_better if found else math.nan,
         **{f"task_{task}": row.tasks.get(task, math.nan) for task in board.matrix.tasks},
-        "area": row.area, "inert": row.inert, "experimental": row.experimental,
+        "rank_low": row.rank[0] if row.rank else None, "rank_high": row.rank[1] if row.rank else None,
+        "letters": row.letters, "area": row.area, **reached(row), "evaluation_error": row.evaluation_error,
+        "avg_at_k": row.avg_at_k, "pass_at_k": row.pass_at_k, "k": row.k or None,
+        "inert": row.inert, "experimental": row.experimental,
         **{name: getattr(spent, name) if spent else math.nan
            for name in ("spent", "share", "steps", "generated", "waste", "extra", "seconds")},
-        "failures": spent.failed if spent else 0, "versions": "; ".join(row.versions),
+        "failures": spent.failed if spent else 0, "tuning_trials": row.tuning.trials if spent else None,
+        "tuning_cost": row.tuning.cost if spent else math.nan, "versions": "; ".join(row.versions),
     }  # fmt: skip
+
+
+def reached(row: Row) -> dict[str, float | int | None]:
+    """Budget to target, flat."""
+    found = row.reached
+    ends = {name: getattr(found.budget, end) if found else math.nan
+            for name, end in (("to_target", "mean"), ("to_target_low", "low"), ("to_target_high", "high"))}  # fmt: skip
+    return {**ends, "reached": found.reached if found else None}
 
 
 def to_csv(records: list[dict[str, Any]]) -> str:
@@ -126,8 +91,9 @@ def absent(value: object) -> bool:
 
 
 def as_csv(board: Board) -> str:
-    """The board's rows, unrounded."""
-    return to_csv([record(board, row) for row in board.rows])
+    """The board's rows, unrounded; what the board warns of stands in every row, so that no reader can miss it."""
+    warnings = " | ".join(board.warnings)
+    return to_csv([{**record(board, row), "warnings": warnings} for row in board.rows])
 
 
 def as_json(board: Board) -> str:
@@ -136,6 +102,9 @@ def as_json(board: Board) -> str:
         "suite": board.suite, "rules": board.rules, "question": board.question, "metric": asdict(board.metric),
         "baseline": board.baseline, "comparisons": board.comparisons, "provisional": board.provisional,
         "warnings": board.warnings, "notes": board.notes, "budget": board.budget, "seeds": board.matrix.seeds,
+        "reduce": board.reduce, "target": asdict(board.target) if board.target else None,
+        "detectable": dict(zip(("effect", "seeds"), board.detectable, strict=True)),
+        "track": board.tuning.track, "sources": board.sources,
         "rows": [{**record(board, row), "scores": row.scores.tolist()} for row in board.rows],
     }  # fmt: skip
     return json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n"

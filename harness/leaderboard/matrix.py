@@ -90,6 +90,7 @@ class Matrix:
     area: Array  # [M, S, K], mean of the measure over the budget
     trials: dict[tuple[str, int], Trial] = field(repr=False)
     reduce: str = "mean"
+    curves: dict[tuple[str, int], tuple[Array, Array]] = field(repr=False, default_factory=dict)  # see `curve`
 
     @cached_property
     def scores(self) -> Array:
@@ -140,7 +141,7 @@ def matrix(
                 for k in range(len(tasks))
             ]
             final[m, s] = area[m, s] if metric.area else end
-    return Matrix(tuple(methods), tuple(seeds), tasks, final, untrained, area, index, reduce)
+    return Matrix(tuple(methods), tuple(seeds), tasks, final, untrained, area, index, reduce, curves)
 
 
 def start_of_seed(curves: dict[tuple[str, int], tuple[Array, Array]]) -> dict[int, Array]:

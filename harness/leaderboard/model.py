@@ -13,6 +13,8 @@ from harness.errors import UsageError, nearest
 from harness.leaderboard.costs import Cost
 from harness.leaderboard.matrix import Matrix, Metric
 from harness.leaderboard.statistics import Interval
+from harness.leaderboard.targets import Reached, Target
+from harness.leaderboard.tuning import DEFAULTS, Tuning
 
 __all__ = ["CONTROLS", "LEAST_SEEDS", "LEVEL", "UNTRAINED", "Board", "Difference", "Row", "role_of"]
 
@@ -56,6 +58,14 @@ class Row:
     inert: bool = False  # its clip never took a token's gradient away
     experimental: bool = False
     versions: tuple[str, ...] = ()
+    rank: tuple[int, int] | None = None  # the ranks that it may hold, 1 the best; None for controls
+    letters: str = ""  # rows that share one cannot be told apart
+    reached: Reached | None = None  # budget to the board's target
+    evaluation_error: float = math.nan  # one standard error over problems, apart from the seeds' interval
+    avg_at_k: float = math.nan  # mean over tasks and seeds, like the score
+    pass_at_k: float = math.nan
+    k: int = 0  # of both; 0 where evaluations took no samples
+    tuning: Tuning = DEFAULTS
 
     @property
     def n(self) -> int:
@@ -89,6 +99,20 @@ class Board:
     notes: tuple[str, ...]
     budget: dict[str, float]
     settings: dict[str, Any] = field(repr=False, default_factory=dict)  # the resolved suite
+    target: Target | None = None  # of the budget to target
+    detectable: tuple[float, int] = (math.nan, 0)  # least difference found with a chance of 80 %, and the seeds
+    tuning: Tuning = DEFAULTS  # the track: every row has the same number of trials
+    sources: tuple[str, ...] = ()  # of a merged board: the directories that it was made from
+
+    @property
+    def currency(self) -> str:
+        """What the budget is counted in."""
+        return next(iter(self.budget), "budget")
+
+    @property
+    def reduce(self) -> str:
+        """How a seed's tasks become one number: 'mean' or 'iqm'."""
+        return self.matrix.reduce
 
     def row(self, method: str) -> Row:
         """The row of a method; UsageError names the nearest known one."""

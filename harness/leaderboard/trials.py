@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from harness import yaml12
 from harness.errors import UsageError
 from harness.files import read_json
 
-__all__ = ["FAILURES", "Trial", "read_lines", "read_suite", "read_trials"]
+__all__ = ["FAILURES", "Answers", "Trial", "read_lines", "read_suite", "read_trials"]
 
 FAILURES = ("failed", "diverged", "timeout")  # ended without a result: they stay in the matrix
 ENDED = ("done", *FAILURES)
@@ -35,15 +39,29 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """What the last evaluation of a trial found on each problem of one task, in the order of its file."""
+
+    keys: tuple[str, ...]  # [I]
+    greedy: NDArray[np.bool_]  # [I], the greedy answer was right
+    correct: NDArray[np.int64]  # [I], right ones of the samples
+    samples: NDArray[np.int64]  # [I]
+
+
+@dataclass(frozen=True)
 class Trial:
-    """One trial as its directory tells it: a method stack, a seed, what it scored and what it cost."""
+    """One trial as its directory tells it: a method stack, a seed, what it scored and what it cost.
+
+    Each file is read once. Metrics are the largest and not kept: ask for them once.
+    """
 
     path: Path
     method: str  # canonical stack
     seed: int
     record: dict[str, Any] = field(repr=False)  # config.json
+    told: dict[str, Any] = field(repr=False, default_factory=dict)  # an exported trial: what stands in for its files
 
-    @property
+    @cached_property
     def config(self) -> dict[str, Any]:
         """The resolved settings of the trial."""
         return dict(self.record.get("config", {}))
@@ -66,12 +84,12 @@ class Trial:
     @cached_property
     def result(self) -> dict[str, Any]:
         """result.json, {} while the trial runs."""
-        return read_json(self.path / "result.json")
+        return self._object("result.json")
 
-    @property
+    @cached_property
     def status(self) -> str:
         """done, failed, diverged, timeout, interrupted; running or unfinished while there is no result."""
-        return str(self.result.get("status") or read_json(self.path / "status.json").get("status") or "unfinished")
+        return str(self.result.get("status") or self._object("status.json").get("status") or "unfinished")
 
     @property
     def ended(self) -> bool:
@@ -81,29 +99,54 @@ class Trial:
     @cached_property
     def evaluations(self) -> list[dict[str, Any]]:
         """The evaluations in order of progress; of one step only the last written (a resumed trial may repeat one)."""
-        by_step = {
-            record.get("step", i): record for i, record in enumerate(read_lines(self.path / "evaluations.jsonl"))
-        }
+        by_step = {record.get("step", i): record for i, record in enumerate(self._lines("evaluations.jsonl"))}
         return sorted(by_step.values(), key=lambda record: (record.get("progress", 0.0), record.get("step", 0)))
 
     @cached_property
     def ledger(self) -> dict[str, Any]:
         """What the budget went to."""
-        return read_json(self.path / "ledger.json")
+        return self._object("ledger.json")
 
-    @cached_property
+    @property
     def metrics(self) -> list[dict[str, Any]]:
         """The training metrics, a record a step."""
-        by_step = {record.get("step", i): record for i, record in enumerate(read_lines(self.path / "metrics.jsonl"))}
+        by_step = {record.get("step", i): record for i, record in enumerate(self._lines("metrics.jsonl"))}
         return [by_step[step] for step in sorted(by_step)]
 
     @cached_property
     def seconds(self) -> float:
         """Seconds that the steps took, evaluation apart; NaN where no timing was kept."""
-        by_step = {record.get("step", i): record for i, record in enumerate(read_lines(self.path / "timing.jsonl"))}
+        counted = (self.ledger.get("total") or {}).get("seconds")
+        if isinstance(counted, (int, float)):
+            return float(counted)
+        by_step = {record.get("step", i): record for i, record in enumerate(self._lines("timing.jsonl"))}
         if not by_step:
             return math.nan
         return sum(step_seconds(record) for record in by_step.values())
+
+    @cached_property
+    def answers(self) -> dict[str, Answers]:
+        """Task -> what the last evaluation found on each of its problems; {} where it was not kept."""
+        found: dict[str, list[tuple[str, bool, int, int]]] = {}
+        for item in self._lines("items.jsonl"):
+            task, key = (sys.intern(str(item.get(name))) for name in ("task", "key"))  # all trials share them
+            counted = int(item.get("correct_samples") or 0), int(item.get("samples") or 0)
+            found.setdefault(task, []).append((key, bool(item.get("greedy")), *counted))
+        return {task: as_answers(rows) for task, rows in found.items()}
+
+    def _object(self, name: str) -> dict[str, Any]:
+        """A JSON file of the trial."""
+        return dict(self.told.get(name, {})) if self.told else read_json(self.path / name)
+
+    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+        """The records of a JSON Lines file of the trial."""
+        return iter(self.told.get(name, ())) if self.told else read_lines(self.path / name)
+
+
+def as_answers(rows: list[tuple[str, bool, int, int]]) -> Answers:
+    """Rows of key, greedy, right samples and samples as columns."""
+    keys, greedy, correct, samples = zip(*rows, strict=True)
+    return Answers(keys, np.array(greedy, dtype=bool), np.array(correct), np.array(samples))
 
 
 def step_seconds(record: dict[str, Any]) -> float:

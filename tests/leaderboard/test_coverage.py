@@ -89,9 +89,14 @@ def test_the_table_is_put_between_its_marks(study, tmp_path):
     assert "| power | 1 sd | 0.800 (6 seeds) | - | 9 |" in text
 
 
-def test_every_column_is_explained(tmp_path):
-    shown = board(write_demo(tmp_path))
+@pytest.mark.parametrize("metric", ["score", "accuracy", "auc", "length"])
+def test_every_column_is_explained(tmp_path, metric):
+    shown = columns(board(write_demo(tmp_path), metric=metric, reduce="iqm" if metric == "accuracy" else "mean"))
     text = PAGE.read_text(encoding="utf-8")
-    for column in columns(shown):
-        if column.title not in shown.matrix.tasks:
-            assert f"\n| {column.title} |" in text, f"docs/statistics.md does not explain the column {column.title!r}"
+    for column in shown:
+        said = f"\n| {column.explained} |"
+        assert text.count(said) == 1, f"docs/statistics.md does not explain the column {column.title!r}"
+        assert len(text.split(said)[1].split("|")[0]) > 30, column.title
+    titles = {column.title for column in shown}
+    assert ("avg@4" in titles) == (metric != "score")
+    assert ("to target" in titles) == (metric != "length")
