@@ -24,8 +24,8 @@ class DSGRPO:
     l_i the mean log-probability per token at the old policy: correct answers spread out, wrong ones are concentrated.
 
     correct, wrong: 0.05 both, the code's defaults. population: the std over n, as in the code; False: n - 1.
-    Edge cases: an all-right or all-wrong group still gets the smoothing term; without both weights, and over n - 1, it
-    is GRPO; an empty completion has l = 0.
+    Edge cases: an all-right or all-wrong group, and a group of one, still get the smoothing term; without both weights,
+    and over n - 1, it is GRPO; an empty completion has l = 0.
     Source: arXiv 2511.19942, numbers of the code of the MaxRL authors who compare with it. Confidence: code.
     """
 

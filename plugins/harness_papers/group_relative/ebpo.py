@@ -24,8 +24,8 @@ class EBPO:
 
     sigma2 is the total variance, and tau2 is not freed of sigma2 / G, on purpose.
     State: number, mean and squared distance of rewards and of group means, kept by Welford's update.
-    Edge cases: an all-wrong group is pushed down and an all-right one up; one group ever is all shrinkage (S = 1); no
-    variance at all is none (S = 0) and gives 0.
+    Edge cases: an all-wrong group is pushed down and an all-right one up; a group of one is measured against mu by the
+    share S; one group ever is all shrinkage (S = 1); no variance at all is none (S = 0) and gives 0.
     Source: arXiv 2602.05165. Confidence: paper.
     """
 

@@ -30,8 +30,8 @@ class ExpertIteration:
     restart: False goes on from the last round's policy. cap: at most so many completions a prompt, the first. epochs,
     period: ours; the paper takes 96 completions a prompt and a few rounds.
     State: D, and the initial weights.
-    Edge cases: nothing right yet trains nothing; prompts that are never solved have no part; with one round, no restart
-    and no duplicates it is RAFT over accepted tokens.
+    Edge cases: groups do not matter, every right completion counts 1; nothing right yet trains nothing; prompts that
+    are never solved have no part; with one round, no restart and no duplicates it is RAFT over accepted tokens.
     Source: abstract of arXiv 2403.04642. Confidence: abstract (schedule reconstructed).
     """
 

@@ -68,7 +68,8 @@ class RLRRPure(RLRRHybrid):
     s_i = (r_max - r_i) / (r_max - 1), 1 for the best and 0 for the worst rank of the group; ranks, centring and the
     bounds on the advantage are those of rlrr-hybrid, as are `bin`, `slack`, `scale` and `eps` (`tau` has no part).
 
-    Edge cases: a single rank gives 0.
+    Edge cases: a single rank gives 0, as do groups of one; all right in several bins, or with unequal rewards, is
+    several ranks, and the shorter gain.
     Source: arXiv 2601.23058 by way of an annotated re-implementation. Confidence: secondary.
     """
 

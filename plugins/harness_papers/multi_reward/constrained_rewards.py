@@ -30,7 +30,8 @@ class ConstrainedRewards:
     multipliers that never move. The paper has a value head for each reward and for the KL; z-scores within the group
     take their place here.
     State: the multipliers, and their momentum.
-    Edge cases: mu starts at 1/2 (0 for "exactly"); a threshold out of reach drives mu to 1.
+    Edge cases: mu starts at 1/2 (0 for "exactly"); a threshold out of reach drives mu to 1. Where rewards are equal the
+    part of the KL is left: the group is drawn towards the reference. A group of one gives 0.
     Source: arXiv 2310.04373, the authors' code. Confidence: code (the form without critics is ours).
     """
 

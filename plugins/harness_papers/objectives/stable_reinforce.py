@@ -26,7 +26,8 @@ class StableReinforce:
 
     The authors' code compares the scaled value with the raw mean plus or minus 3, and cuts at 10 again; the rule of the
     paper is here. Its reward for analyses that agree with the answer needs a judge and is left out.
-    Edge cases: equal advantages give 0.
+    Edge cases: equal advantages give 0; groups are those of the stack below. On its base, which standardizes over the
+    batch, a group of one or of equals has what sets it apart from the others.
     Source: arXiv 2505.02835, the authors' code. Confidence: code.
     """
 

@@ -34,7 +34,7 @@ class VIMPO:
 
     lam: not seen, 1 here. k is measured once a step, at its starting weights, by a charged pass of both policies.
     A sampled KL would make q - k zero. Edge cases: where pi is the reference, x and the actor's term are 0; equal
-    rewards draw the sum to 0.
+    rewards draw the sum to 0, as does a group of one: A comes from log-ratios, not from the reward, and is not 0 there.
     Source: arXiv 2606.20008, the authors' code. Confidence: code.
     """
 

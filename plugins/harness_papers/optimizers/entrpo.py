@@ -22,7 +22,8 @@ class EnTRPO:
     of the last `memory` steps are added to the batch and measured anew.
 
     The paper's constants are for cart-pole and unknown; weight, gamma and memory are ours.
-    State: the rows of the last steps. Edge cases: weight = 0 and memory = 0 is TRPO.
+    State: the rows of the last steps. Edge cases: weight = 0 and memory = 0 is TRPO; a group of equals or of one keeps
+    the entropy's part.
     Source: arXiv 2110.13373. Confidence: abstract (reconstructed).
     """
 

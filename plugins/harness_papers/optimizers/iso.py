@@ -33,7 +33,9 @@ class ISO:
     Whether the authors project on the tangent space first is not known; their online optimizer is not released. lr: a
     factor on the learning rate of the frames.
     State: frames, their moments and the spectrum of every matrix. Edge cases: equal singular values leave frames
-    undetermined, which is harmless; a batch without gradient is skipped.
+    undetermined, which is harmless; a batch without gradient is skipped. Logits cannot outgrow the spectrum that the
+    weights came with: a freshly initialised policy, whose matrices are small, learns next to nothing, a trained one
+    learns.
     Source: arXiv 2607.19331, the authors' README; gradients are the chain rule. Confidence: secondary.
     """
 

@@ -34,7 +34,8 @@ class AdaCoT:
     A completion that begins with a character of `direct` answers directly. The paper has labels of need; here a prompt
     needs reasoning if fewer than half of its group's direct answers are right, and is unknown, and free of charge,
     without any. The prices are swept in the paper, and are ours here.
-    Edge cases: an empty completion reasons; its missing decision masks nothing.
+    Edge cases: an empty completion reasons; its missing decision masks nothing. Groups only tell the need: advantages
+    are PPO's, against the critic, so that neither a group of equals nor a group of one gives 0.
     Source: arXiv 2505.11896, the abstract. Confidence: abstract (reconstructed).
     """
 

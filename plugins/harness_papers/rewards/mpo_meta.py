@@ -27,7 +27,8 @@ class MPOMeta:
     In the paper judge and meta-judge are language models, and the rubric is text. Here both are rules, so that the
     mechanism can be measured: what evolves is the weight of the items, not their wording. every: 0 never refines.
     State: the points.
-    Edge cases: samples all right or all wrong refine nothing, nor does a change that would leave no points.
+    Edge cases: samples all right or all wrong refine nothing, nor does a change that would leave no points. Groups do
+    not matter: advantages are PPO's, against the critic.
     Source: arXiv 2504.20157, the authors' code (every, samples). Confidence: code (schedule); the judges are ours.
     """
 

@@ -26,7 +26,8 @@ class SWAP:
 
     A token with a character of `boundary` ends a step. The K + 1 passes over every right completion are charged. The
     formulas are reconstructed; tau and lam are ours.
-    Edge cases: one step bears all; no right completion, or a task whose answer is no text or number, leaves the base.
+    Edge cases: one step bears all; no right completion, or a task whose answer is no text or number, leaves the base;
+    in an all-right group the longer ones lose; a group of one has no excess.
     Source: arXiv 2603.00296, the abstract. Confidence: abstract (reconstructed).
     """
 
