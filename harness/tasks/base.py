@@ -64,6 +64,14 @@ class Task(abc.ABC):
         """Per-token reward columns of one completion, a value for every token text; none by default."""
         return {}
 
+    def ended(self, text: str, truncated: bool) -> tuple[str, bool]:
+        """A completion up to where the task says that it ends, and whether it was cut before that; as it is here."""
+        return text, truncated
+
+    def notes(self) -> Sequence[str]:
+        """What a reader should know of the data, a line each: rows that were left out, answers that took too long."""
+        return ()
+
     def correct(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Bool [M]: which completions count as right."""
         return np.asarray(columns[self.correct_column] > self.correct_threshold)

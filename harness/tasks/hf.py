@@ -1,23 +1,22 @@
-r"""Any data set as a task: a YAML file says where the data are, which fields matter, and how answers are compared.
+r"""Any data set as a task: a YAML file says where the data are, which columns matter, and how answers are compared.
 
     name: gsm8k
     path: openai/gsm8k            # a Hugging Face data set, or `files: {train: train.jsonl, test: test.jsonl}`
     subset: main
     splits: {train: train, test: test}
-    question: question            # a field, or a template: "{context} {question}"
+    question: question            # a column, a dotted one (a.b), or a template: "{context} {question}"
     answer: answer
-    answer_pattern: "#### (.*)"   # what of the answer field is the answer; default: all of it
+    answer_pattern: "#### (.*)"   # what of the answer column is the answer; default: all of it
     prompt: "{question}\nEnd with #### and the number."
-    verify: number                # number | math | exact | code (with `tests: <field of asserts>`)
+    verify: number                # number | math | exact | code (with `tests: <column of asserts>`)
     max_tokens: 256
 
-Relative files are looked up beside the YAML file.
+Relative files are looked up beside the YAML file. `like: gsm8k` stands on a bundled mapping (docs/tasks.md).
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,23 +25,27 @@ import numpy as np
 
 from harness.errors import HarnessError, UsageError, nearest
 from harness.tasks.answers import find_answer, marked_answer, number
-from harness.tasks.asserts import Check, checks_of, is_python, job, passes, program_text
-from harness.tasks.base import SPLITS, Columns, Problem, Split, Task, check_split, hash_split, stable_hash
-from harness.tasks.mapping import checked, read
-from harness.tasks.rows import Row, file_rows, hub_rows
+from harness.tasks.base import SPLITS, Columns, Problem, Split, Task, check_split
+from harness.tasks.fields import Fields
+from harness.tasks.mapping import Mapped, checked, read
+from harness.tasks.placing import Counts, place
+from harness.tasks.problems import problem_of, rehearsed
+from harness.tasks.programs import is_python, program_text, run_tests
+from harness.tasks.rows import Row, file_rows, hub_rows, package_folder
 from harness.tasks.verify import MathVerifier
 
 __all__ = ["DatasetTask"]
+
+# What decides how a completion is scored, beside the problems themselves.
+_SCORING = ("verify", "verify_seconds", "entry", "tests", "prefix", "answer_mark", "stop", "shown", "max_tests")
 
 
 class DatasetTask(Task):
     """Questions and answers of a data set.
 
-    Columns: `correct` and `format` (the answer stands behind `####` or in a box; of code: it is Python).
-    A truncated text is neither. Where
-    the data have no split of their own for validation or test, it is cut out of train by the hash of the question;
-    a question that stands in several splits stays in the last of them (test) only. Rows whose known answer cannot be
-    read are left out: `rejected` counts them.
+    Columns: `correct` and `format` (the answer stands behind `####` or in a box; of code: it is Python), of code
+    `pass_fraction` too (the share of the tests that the prompt does not show). A truncated text has none of them.
+    Which rows become problems, and of which split: `harness.tasks.placing`; `counts` says what was removed.
     """
 
     columns = ("correct", "format")
@@ -52,12 +55,17 @@ class DatasetTask(Task):
         """Settings from a YAML file, with `settings` above them. Raises UsageError for what is wrong with them."""
         origin = Path(file) if file is not None else None
         data = read(origin) if origin is not None else {}
-        self.settings = checked({**data, **settings}, str(origin or settings.get("name", "data set task")))
+        where = str(origin or settings.get("name") or settings.get("like") or "data set task")
+        self.settings: Mapped = checked({**data, **settings}, where)
         self.name = self.settings.name  # type: ignore[misc]
         self.max_tokens = self.settings.max_tokens
-        self.reward_weights = {"correct": 1.0, "format": 0.1} | self.settings.reward_weights
+        self.reward_weights: dict[str, float] = {"correct": 1.0, "format": 0.1}
         self.needs_sandbox = self.settings.verify == "code"  # type: ignore[misc]
-        self.rejected = 0
+        if self.needs_sandbox:
+            self.columns = ("correct", "pass_fraction", "format")  # type: ignore[misc,assignment]
+            self.reward_weights |= {"pass_fraction": 0.0}
+        self.reward_weights |= self.settings.reward_weights
+        self.counts = Counts()
         self._folder = origin.parent if origin is not None else Path()
         self._verifier = MathVerifier(self.settings.verify_seconds)
         self._problems: dict[Split, tuple[Problem, ...]] | None = None
@@ -69,6 +77,25 @@ class DatasetTask(Task):
             self._problems = self._load()
         return self._problems[split][:limit]
 
+    @property
+    def timeouts(self) -> int:
+        """Answers whose comparison took too long, or brought its process down; they count as wrong."""
+        return self._verifier.timeouts
+
+    def notes(self) -> Sequence[str]:
+        """What became of the rows, and comparisons that took too long."""
+        late = f"{self.timeouts} comparisons took over {self.settings.verify_seconds:g} s and count as wrong"
+        return [f"{self.name}: {said}" for said in (self.counts.told(), late if self.timeouts else "") if said]
+
+    # -- scoring -------------------------------------------------------------------------------------------------
+
+    def ended(self, text: str, truncated: bool) -> tuple[str, bool]:
+        """The text up to the first of `stop`; what reaches one was not cut. A fenced program has its own end."""
+        found = [at for stop in self.settings.stop if (at := text.find(stop)) >= 0]
+        if not found or "```" in text:
+            return text, truncated
+        return text[: min(found)], False
+
     def score_texts(
         self,
         problems: Sequence[Problem],
@@ -77,67 +104,80 @@ class DatasetTask(Task):
         *,
         sandbox: Any = None,
     ) -> Columns:
-        """Columns `correct` and `format`, each [M]."""
+        """The columns, each [M]."""
+        ends = [self.ended(text, bool(cut)) for text, cut in zip(texts, truncated, strict=True)]
+        texts, done = [text for text, _ in ends], ~np.array([cut for _, cut in ends], dtype=bool)
         if self.settings.verify == "code":
-            return self._score_programs(problems, texts, truncated, sandbox)
-        done = ~np.asarray(truncated, dtype=bool)
+            return self._score_programs(problems, texts, done, sandbox)
         right = [ok and self._right(p.answer, text) for p, text, ok in zip(problems, texts, done.tolist(), strict=True)]
-        marked = np.array([marked_answer(text) is not None for text in texts], dtype=bool)
+        marked = np.array([self._marked(text) is not None for text in texts], dtype=bool)
         return {"correct": np.array(right, dtype=np.float64), "format": (marked & done).astype(np.float64)}
 
     def _score_programs(
-        self, problems: Sequence[Problem], texts: Sequence[str], truncated: Sequence[bool], sandbox: Any
+        self, problems: Sequence[Problem], texts: Sequence[str], done: np.ndarray, sandbox: Any
     ) -> Columns:
         if sandbox is None:
             raise HarnessError(f"task {self.name!r} runs programs and was given no sandbox; pass sandbox=Sandbox(mode)")
         programs = [program_text(text, p.data["prefix"]) for p, text in zip(problems, texts, strict=True)]
-        outcomes = sandbox.run([job(program, p.answer) for p, program in zip(problems, programs, strict=True)])
-        passed = np.array([passes(o, p.answer) for o, p in zip(outcomes, problems, strict=True)], dtype=bool)
-        python = np.array([is_python(program) for program in programs], dtype=bool)
-        done = ~np.asarray(truncated, dtype=bool)
-        return {"correct": (passed & done).astype(np.float64), "format": (python & done).astype(np.float64)}
+        passed = run_tests(programs, [p.answer for p in problems], sandbox)
+        pairs = zip(passed, problems, strict=True)
+        hidden = [row[p.answer.shown :] if p.answer.count > p.answer.shown else row for row, p in pairs]
+        return {
+            "correct": np.array([row.all() for row in passed], dtype=np.float64) * done,
+            "pass_fraction": np.array([row.mean() for row in hidden], dtype=np.float64) * done,
+            "format": np.array([is_python(program) for program in programs], dtype=np.float64) * done,
+        }
 
     def _right(self, gold: str, text: str) -> bool:
+        marked = self._marked(text)
         if self.settings.verify == "number":
-            return find_answer(text) == number(gold)
-        marked = marked_answer(text)
+            return find_answer(text if marked is None else f"#### {marked}") == number(gold)
         if self.settings.verify == "exact":
             return (marked if marked is not None else text).strip() == gold
         answer = marked if marked is not None else _last_line(text)
         return answer is not None and self._verifier.equal(gold, answer)
 
+    def _marked(self, text: str) -> str | None:
+        """The stated answer: in a box or behind ####, else behind the mark of the data set's own."""
+        found, mark = marked_answer(text), self.settings.answer_mark
+        if found is not None or mark is None or mark not in text:
+            return found
+        return text.rpartition(mark)[2].strip().split("\n")[0].strip().strip("$") or None
+
     def digest(self) -> str:
         """That of a task, and how answers are compared: the mapping decides it, and where the data lie does not."""
-        how = self.settings.model_dump(include={"verify", "verify_seconds", "entry", "tests", "prefix"})
-        parts = [super().digest(), repr(sorted(how.items()))]
+        parts = [super().digest(), repr(sorted(self.settings.model_dump(include=set(_SCORING)).items()))]
         parts += [repr(p.data["prefix"]) for split in SPLITS for p in self.problems(split) if "prefix" in p.data]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def _load(self) -> dict[Split, tuple[Problem, ...]]:
-        rows = {split: self._rows(source) for split, source in self._sources().items()}
-        if "train" not in rows and "test" not in rows:
+        counts, fields = Counts(), Fields(self.name)
+        sources = self._sources()
+        if "train" not in sources and "test" not in sources:
             raise UsageError(f"task {self.name!r}: splits names neither train nor test")
-        placed: dict[str, tuple[Split, Problem]] = {}
-        for split in SPLITS:
-            for row in rows.get(split, []):
-                problem = self._problem(row)
-                if problem is None:
-                    self.rejected += 1
-                    continue
-                canonical = " ".join(problem.prompt.split())
-                own = hash_split(canonical) if split == "train" else split
-                placed[canonical] = (split if own in rows else own, problem)
-        found: dict[Split, tuple[Problem, ...]] = {
-            split: tuple(problem for where, problem in placed.values() if where == split) for split in SPLITS
-        }
-        if not any(found.values()):
+        read_row = problem_of(self.settings, fields, self._verifier.readable)
+        found: dict[Split, list[Problem]] = {}
+        for split, source in sources.items():
+            rows = self._rows(source)
+            kept = [row for row in rows if self._keeps(fields, row)]
+            found[split] = [problem for row in kept if (problem := read_row(row)) is not None]
+            counts.rows += len(rows)
+            counts.left_out += len(rows) - len(kept)
+        found = rehearsed(found, self.settings)
+        counts.unreadable = counts.rows - counts.left_out - sum(map(len, found.values()))
+        placed = place(found, counts)
+        if not any(placed.values()):
             raise HarnessError(
-                f"task {self.name!r}: none of its {self.rejected} rows has an answer that can be read as"
-                f" {self.settings.verify}; check answer, answer_pattern and verify"
+                f"task {self.name!r}: none of its {counts.rows} rows has an answer that can be read as"
+                f" {self.settings.verify} ({counts.told()}); check answer, answer_pattern and verify"
             )
-        return found
+        self.counts = counts
+        return placed
+
+    def _keeps(self, fields: Fields, row: Row) -> bool:
+        return all(fields.value(row, "keep", name) in allowed for name, allowed in self.settings.keep.items())
 
     def _sources(self) -> dict[Split, str]:
         if self.settings.splits:
@@ -145,55 +185,14 @@ class DatasetTask(Task):
         names = self.settings.files or {"train": "train", "test": "test"}
         return {split: split for split in SPLITS if split in names}
 
-    def _problem(self, row: Row) -> Problem | None:
-        question = str(self._field(row, self.settings.question)).strip()
-        prompt = self._filled(self.settings.prompt, {**row, "question": question})
-        key = f"{self.name}:{stable_hash(prompt):016x}"
-        if self.settings.verify == "code":
-            checks = self._checks(row)
-            prefix = str(self._field(row, self.settings.prefix)) if self.settings.prefix else ""
-            return Problem(key, prompt, self.name, checks, {"prefix": prefix}) if checks else None
-        gold = str(self._field(row, self.settings.answer)).strip()
-        if self.settings.answer_pattern is not None:
-            found = re.search(self.settings.answer_pattern, gold)
-            if found is None:
-                return None
-            gold = (found[1] if found.groups() else found[0]).strip()
-        readable = {
-            "number": lambda: number(gold) is not None,
-            "math": lambda: self._verifier.readable(gold),
-            "exact": lambda: bool(gold),
-        }
-        if not readable[self.settings.verify]():
-            return None
-        return Problem(key, prompt, self.name, gold)
-
-    def _checks(self, row: Row) -> tuple[Check, ...]:
-        tests = self._field(row, str(self.settings.tests))
-        entry = str(self._field(row, self.settings.entry)) if self.settings.entry else None
-        return checks_of(tests if isinstance(tests, str) else "\n".join(map(str, tests)), entry=entry)
-
-    def _field(self, row: Row, name: str) -> Any:
-        if name in row:
-            return row[name]
-        if "{" in name:
-            return self._filled(name, row)
-        raise UsageError(f"task {self.name!r}: the data have no field {name!r}.{nearest(name, map(str, row))}")
-
-    def _filled(self, template: str, row: Row) -> str:
-        try:
-            return template.format_map(row)
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            known = nearest(str(error).strip("'"), map(str, row))
-            raise UsageError(f"task {self.name!r}: cannot fill in {template!r}: {error}.{known}") from None
-
     def _rows(self, source: str) -> list[Row]:
         settings = self.settings
         if settings.path is not None:
             return hub_rows(settings.path, settings.subset, source, settings.revision, self.name)
         if source not in settings.files:
             raise UsageError(f"task {self.name!r}: no file for split {source!r}.{nearest(source, settings.files)}")
-        return file_rows(self._folder / settings.files[source], self.name)
+        folder = package_folder(settings.package, self.name) if settings.package else self._folder
+        return file_rows(folder / settings.files[source], self.name)
 
 
 def _last_line(text: str) -> str | None:

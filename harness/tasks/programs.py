@@ -1,0 +1,110 @@
+"""Programs that a completion means, and the tests they run against in the sandbox."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from harness.tasks.sandbox import Job, Outcome
+
+__all__ = ["CALL", "Tests", "is_python", "parsed", "program_text", "run_tests", "value_of"]
+
+MAX_VALUE = 10_000  # characters of a returned value
+_FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+# Calls a function of the program with arguments given as source; gives its value's source. The program has names of its
+# own: one that defines f and calls it must not meet the caller's. What equals a plain container is written as one.
+CALL = """
+import ast
+scope = {{"__name__": "program"}}
+exec({program!r}, scope)
+def plain(value):
+    for kind in (bool, int, str, bytes, complex):
+        if isinstance(value, kind):
+            return kind.__repr__(value)
+    if isinstance(value, float):
+        shown = float.__repr__(value)
+        return {{"inf": "1e999", "-inf": "-1e999"}}.get(shown, shown)
+    if isinstance(value, dict):
+        return "{{" + ", ".join(plain(k) + ": " + plain(v) for k, v in value.items()) + "}}"
+    for kind, form in ((list, "[%s]"), (tuple, "(%s)"), ((set, frozenset), "{{%s}}")):
+        if isinstance(value, kind) and (value or kind in (list, tuple)):
+            return form % "".join(plain(v) + ", " for v in value)
+    return repr(value) if value is None or isinstance(value, (set, frozenset)) else object.__repr__(value)
+def f(arguments):
+    positional, named = ast.literal_eval(arguments)
+    name = {name!r}
+    function = scope[name] if name in scope else getattr(scope["Solution"](), name)
+    return plain(function(*positional, **named))
+"""
+
+
+class Tests(Protocol):
+    """What decides about a program: a job for the sandbox, then verdicts, perhaps after a second job."""
+
+    count: int
+    shown: int  # the first ones, which the prompt shows
+
+    def job(self, program: str) -> Job:
+        """The program on the inputs of the tests; no expected value is in it."""
+        ...
+
+    def second(self, outcome: Outcome) -> Job | None:
+        """Tests that compute, applied to the values the program gave; None where none do."""
+        ...
+
+    def verdicts(self, outcome: Outcome, second: Outcome | None) -> list[bool]:
+        """[count] which tests passed."""
+        ...
+
+
+def run_tests(programs: Sequence[str], tests: Sequence[Tests], sandbox: Any) -> list[np.ndarray]:
+    """Per program bool [tests]: which of its tests it passes. Each stage is one batch of the sandbox."""
+    outcomes = sandbox.run([test.job(program) for test, program in zip(tests, programs, strict=True)])
+    seconds = [test.second(outcome) for test, outcome in zip(tests, outcomes, strict=True)]
+    answers = iter(sandbox.run([job for job in seconds if job is not None]))
+    after = [next(answers) if job is not None else None for job in seconds]
+    found = [test.verdicts(*two) for test, *two in zip(tests, outcomes, after, strict=True)]
+    return [np.array(verdicts, dtype=bool) for verdicts in found]
+
+
+def program_text(text: str, prefix: str = "") -> str:
+    """The program of a completion: its fenced block if it has one, else the text behind `prefix`, a given beginning.
+
+    A fenced block that starts anew keeps what stands before the last function of `prefix`: imports and helpers.
+    """
+    fenced = _FENCE.search(text)
+    if fenced is None:
+        return prefix + text
+    if "def " not in fenced[1]:
+        return prefix + fenced[1]
+    return prefix[: prefix.rfind("\ndef ") + 1] + fenced[1]
+
+
+def is_python(program: str) -> bool:
+    """Whether a text parses as Python."""
+    return parsed(program) is not None
+
+
+def parsed(source: str) -> ast.Module | None:
+    """The syntax tree of a text; None where it is no Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def value_of(text: Any) -> tuple[bool, Any]:
+    """Whether a text that a program gave is the source of a plain value, and that value."""
+    if not isinstance(text, str) or len(text) > MAX_VALUE:
+        return False, None
+    try:
+        return True, set() if text == "frozenset()" else ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False, None
