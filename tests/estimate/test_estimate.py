@@ -1,0 +1,118 @@
+"""What a suite costs before it runs: the arithmetic, and the short run behind it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.budget import Cost
+from harness.estimate import HARDWARE, Model, memory_needed, nominal, trial_seconds, workload
+from harness.estimate.hardware import gpus_needed
+from harness.estimate.workload import evaluations
+from harness.suites.schema import Suite
+from harness.training.config import TrialConfig
+
+SUITE = {"seeds": 1, "methods": []}
+
+
+def config(*sets: str) -> TrialConfig:
+    from harness.suites import trials
+
+    suite = Suite.load("tiny", ["tasks=[{task: math}]", *sets], SUITE)
+    return next(trial for trial in trials(suite) if trial.method.startswith("grpo"))
+
+
+@pytest.mark.parametrize(("every", "count"), [(1.0, 2), (0.5, 3), (0.25, 5), (0.3, 5), (0.1, 11)])
+def test_a_trial_is_evaluated_before_after_and_at_every_share(every: float, count: int) -> None:
+    assert evaluations(every) == count
+
+
+def test_a_nominal_step_counts_what_the_rules_count() -> None:
+    """2 prompts x 4 completions, 10 + 5 tokens: sampling 20 + 40, old 120, training 3 x 120."""
+    trial = config("sampling.prompts=2", "sampling.group_size=4")
+    found = nominal(trial, frozenset(), prompt=10, completion=5)
+    assert found == Cost(compute=20 + 40 + 120 + 360, tokens=40, rollouts=8, updates=4)
+
+
+def test_one_minibatch_needs_no_pass_for_old_log_probabilities() -> None:
+    trial = config("sampling.prompts=2", "sampling.group_size=4", "learner.minibatches=1")
+    assert nominal(trial, frozenset(), prompt=10, completion=5).compute == 20 + 40 + 360
+
+
+def test_a_reference_is_one_pass_more() -> None:
+    trial = config("sampling.prompts=2", "sampling.group_size=4")
+    assert nominal(trial, {"reference"}, 10, 5).compute - nominal(trial, frozenset(), 10, 5).compute == 120
+
+
+def test_steps_are_those_that_fit_the_budget() -> None:
+    trial = config("budget.compute=1000")
+    work = workload(trial, Cost(compute=300, tokens=20, rollouts=8), prompt=10, completion=5)
+    assert (work.steps, work.compute, work.generated) == (3, 900, 60)
+    assert work.evaluated == 400 * 3  # greedy and two samples a problem
+
+
+def test_a_budget_of_seconds_buys_steps_by_their_time() -> None:
+    trial = config("budget={seconds: 60}")
+    assert workload(trial, Cost(compute=300), 10, 5, seconds=7).steps == math.floor(60 / 7)
+
+
+def test_a_policy_of_seven_billion_needs_several_small_gpus_and_adapters_need_one() -> None:
+    gpu = HARDWARE["rtx-4090"]
+    whole, adapters = Model(7e9, 7e9), Model(7e9, 4e7)
+    assert memory_needed(whole) == 18 * 7e9
+    assert memory_needed(Model(7e9, 7e9, reference=True)) == 20 * 7e9
+    assert memory_needed(Model(7e9, 4e7, reference=True)) == memory_needed(adapters)  # the adapter is switched off
+    assert gpus_needed(whole, gpu) == 8
+    assert gpus_needed(adapters, gpu) == 1
+
+
+def test_more_gpus_and_faster_ones_take_less_time() -> None:
+    work = workload(config("budget.compute=1e9"), Cost(compute=1e6, tokens=1e5, rollouts=256), 128, 400)
+    model = Model(7e9, 7e9)
+    slow, fast = HARDWARE["a100-80gb"], HARDWARE["h100"]
+    assert trial_seconds(work, model, fast) < trial_seconds(work, model, slow)
+    assert trial_seconds(work, model, slow, 8) < trial_seconds(work, model, slow, 2)
+
+
+def test_the_command_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    from harness.cli import main
+
+    with pytest.raises(SystemExit, match="0"):
+        main(["estimate", "tiny", "--no-measure", "--parameters", "7.6B", "--hardware", "h100"])
+    said = capsys.readouterr().out
+    assert "taken, not measured" in said
+    assert "h100" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--no-measure"], "--parameters"),
+        (["--hardware", "h10"], "h100"),
+        (["--no-measure", "--parameters", "many"], "--parameters"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from harness.cli import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["estimate", "tiny", *arguments])
+    said = capsys.readouterr().err
+    assert word in said
+    assert said.count("\n") == 1
+
+
+def test_two_steps_here_tell_the_rest() -> None:
+    from harness.estimate import calibrate
+
+    found = calibrate(config("sampling.prompts=2", "sampling.group_size=4", "evaluation.problems=4"))
+    assert found.step.rollouts == 8
+    assert found.step.updates in {2, 4}  # two groups give two minibatches
+    assert found.step.compute == pytest.approx(
+        nominal(
+            config("sampling.prompts=2", "sampling.group_size=4"), frozenset(), found.prompt, found.completion
+        ).compute
+    )
+    assert found.parameters == found.trained > 500_000
+    assert min(found.step_seconds, found.evaluation_seconds, found.start_seconds) > 0
