@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from harness.batch import TopLogits
+from harness.policies.recompute import again
+
+if TYPE_CHECKING:
+    from harness.policies.head import Head
 
 __all__ = ["NEEDS", "TOP", "Forward", "Scored", "score_tokens", "token_kl"]
 
@@ -36,15 +41,32 @@ class Forward:
 class Scored:
     """A backbone's answer for the M positions that predict completion tokens.
 
-    `logits` [M, V]; `rows` and `columns` [M] say which token each position predicts (None: all N x T in order);
-    `states` [M, D] and `last_states` [N, D] (the last prompt token's) where hidden states were asked for.
+    `inputs` [M, D] are what the `head` reads, or else the logits [M, V] are `given`; `rows` and `columns` [M] say which
+    token each position predicts (None: all N x T in order); `states` [M, D] and `last_states` [N, D] (the last prompt
+    token's) where hidden states were asked for.
     """
 
-    logits: Tensor
+    inputs: Tensor
+    head: Head | None
+    given: Tensor | None = None
     rows: Tensor | None = None
     columns: Tensor | None = None
     states: Tensor | None = None
     last_states: Tensor | None = None
+
+    def pieces(self, mask: Tensor) -> list[Tensor | None]:
+        """The positions whose logits exist at one time: all (None), or of those that `mask` [M] lets in some."""
+        count = len(self.inputs)
+        if self.head is None or self.head.pieces(count) >= count:
+            return [None]
+        return list(mask.nonzero()[:, 0].split(self.head.pieces(count)))
+
+    def logits(self, at: Tensor | None) -> Tensor:
+        """[K, V] of the positions `at`."""
+        if self.head is None:
+            assert self.given is not None
+            return self.given
+        return self.head(self.inputs if at is None else self.inputs[at])
 
 
 def score_tokens(
@@ -52,28 +74,25 @@ def score_tokens(
 ) -> Forward:
     """Log-probabilities of `completion_ids` [N, T] under softmax(logits / temperature), and the other needs.
 
-    `mask` [N, T] bool; `temperature` a number or [N].
+    `mask` [N, T] bool; `temperature` a number or [N]. Where a vocabulary is large the logits of some tokens exist at
+    a time, and once more for their gradient.
     """
     place = _Place(scored, completion_ids)
-    logits = place.tempered(scored.logits, temperature)
-    tokens = place.pack(completion_ids)
-    entropy = top = None
-    if "entropy" in needs or "top_logits" in needs:
-        logps = torch.log_softmax(logits, -1)
-        logp = logps.gather(1, tokens[:, None])[:, 0]
-        if "entropy" in needs:
-            entropy = place.spread(-(logps.exp() * logps).sum(-1), mask)
-        if "top_logits" in needs:
-            values, ids = logps.topk(min(TOP, logps.shape[1]), -1)
-            top = TopLogits(ids=place.spread(ids, mask), logp=place.spread(values, mask))
-    else:
-        logp = -functional.cross_entropy(logits, tokens, reduction="none")
+    tokens, heat = place.pack(completion_ids), place.heat(temperature)
+
+    def numbers(at: Tensor | None) -> dict[str, Tensor]:
+        logits = tempered(scored.logits(at), heat, at)
+        return _numbers(logits, tokens if at is None else tokens[at], needs)
+
+    pieces = scored.pieces(place.pack(mask))
+    parts = [numbers(None) if at is None else again(numbers, at) for at in pieces]
+    found = {name: place.spread([part[name] for part in parts], pieces, mask) for name in parts[0]}
     return Forward(
-        logp=place.spread(logp, mask),
-        entropy=entropy,
-        hidden=None if scored.states is None else place.spread(scored.states, mask),
+        logp=found["logp"],
+        entropy=found.get("entropy"),
+        hidden=None if scored.states is None else place.spread([scored.states], [None], mask),
         prompt_hidden=scored.last_states,
-        top_logits=top,
+        top_logits=TopLogits(ids=found["ids"], logp=found["values"]) if "ids" in found else None,
     )
 
 
@@ -82,8 +101,33 @@ def token_kl(
 ) -> Tensor:
     """[N, T] the KL divergence of the first answer's distributions from the second's, of one and the same packing."""
     place = _Place(scored, completion_ids)
-    first, second = (torch.log_softmax(place.tempered(x.logits, temperature), -1) for x in (scored, other))
-    return place.spread((first.exp() * (first - second)).sum(-1).clamp_min(0), mask)
+    heat, pieces, parts = place.heat(temperature), scored.pieces(place.pack(mask)), []
+    for at in pieces:
+        first, second = (torch.log_softmax(tempered(x.logits(at), heat, at), -1) for x in (scored, other))
+        parts.append((first.exp() * (first - second)).sum(-1).clamp_min(0))
+    return place.spread(parts, pieces, mask)
+
+
+def _numbers(logits: Tensor, tokens: Tensor, needs: Collection[str]) -> dict[str, Tensor]:
+    """`logp` [K], and of the needs `entropy` [K], `ids` and `values` [K, 20], from logits [K, V]."""
+    if "entropy" not in needs and "top_logits" not in needs:
+        return {"logp": -functional.cross_entropy(logits, tokens, reduction="none")}
+    logps = torch.log_softmax(logits, -1)
+    found = {"logp": logps.gather(1, tokens[:, None])[:, 0]}
+    if "entropy" in needs:
+        found["entropy"] = -(logps.exp() * logps).sum(-1)
+    if "top_logits" in needs:
+        found["values"], found["ids"] = logps.topk(min(TOP, logps.shape[1]), -1)
+    return found
+
+
+def tempered(logits: Tensor, heat: Tensor | float, at: Tensor | None) -> Tensor:
+    """Logits over the temperature (a number, or that of every position), in float32 or float64."""
+    if logits.dtype not in {torch.float32, torch.float64}:
+        logits = logits.float()
+    if isinstance(heat, Tensor):
+        return logits / (heat if at is None else heat[at]).to(logits.dtype)[:, None]
+    return logits if heat == 1.0 else logits / heat
 
 
 class _Place:
@@ -94,27 +138,33 @@ class _Place:
         self.shape = completion_ids.shape
 
     def pack(self, grid: Tensor) -> Tensor:
+        """[N, T] to the M positions."""
         return grid.reshape(-1) if self.rows is None else grid[self.rows, self.columns]
 
-    def tempered(self, logits: Tensor, temperature: Tensor | float) -> Tensor:
-        """Logits over the temperature, in float32 or float64."""
-        if logits.dtype not in {torch.float32, torch.float64}:
-            logits = logits.float()
-        if isinstance(temperature, Tensor):
-            return logits / self.of_rows(temperature.to(logits.dtype))[:, None]
-        return logits if temperature == 1.0 else logits / temperature
-
-    def of_rows(self, values: Tensor) -> Tensor:
+    def heat(self, temperature: Tensor | float) -> Tensor | float:
+        """The temperature of every position, where rows differ."""
+        if not isinstance(temperature, Tensor):
+            return temperature
         if self.rows is None:
-            return values[:, None].expand(self.shape).reshape(-1)
-        return values[self.rows]
+            return temperature[:, None].expand(self.shape).reshape(-1)
+        return temperature[self.rows]
 
-    def spread(self, packed: Tensor, mask: Tensor) -> Tensor:
-        """[N, T, ...] with zeros where `mask` is off."""
+    def spread(self, parts: Sequence[Tensor], pieces: Sequence[Tensor | None], mask: Tensor) -> Tensor:
+        """Values of the positions `pieces` (None: all) as [N, T, ...] with zeros where `mask` is off."""
+        packed = torch.cat(list(parts)) if len(parts) > 1 else parts[0]
         shape = (*self.shape, *packed.shape[1:])
-        if self.rows is None:
-            grid = packed.view(shape)
-        else:
-            grid = packed.new_zeros(shape).index_put((self.rows, self.columns), packed)
+        places = self._places(pieces, mask.device)
+        grid = packed.view(shape) if places is None else packed.new_zeros(shape).index_put(places, packed)
         wide = mask.view(*mask.shape, *[1] * (packed.dim() - 1))
         return torch.where(wide, grid, torch.zeros((), dtype=packed.dtype, device=packed.device))
+
+    def _places(self, pieces: Sequence[Tensor | None], device: torch.device) -> tuple[Tensor, Tensor] | None:
+        """Row and column of every value; None where they lie in order."""
+        chosen = [at for at in pieces if at is not None]
+        if self.rows is not None and self.columns is not None:
+            at = torch.cat(chosen) if chosen else slice(None)
+            return self.rows[at], self.columns[at]
+        if not chosen:
+            return None
+        at = torch.cat(chosen).to(device)
+        return at.div(self.shape[1], rounding_mode="floor"), at % self.shape[1]

@@ -17,7 +17,9 @@ from torch.nn import functional
 
 from harness.policies.forward import Scored
 from harness.policies.generic import autocast
+from harness.policies.head import Head
 from harness.policies.packing import Packing
+from harness.policies.recompute import again
 
 __all__ = ["LlamaBackbone", "LlamaShape", "is_lean", "rotate", "rotations"]
 
@@ -96,9 +98,11 @@ def joined(attention: Any, head: int) -> tuple[Tensor, Tensor | None]:
 class LlamaBackbone:
     """Scores packed tokens with the module's own weights, and makes decoders."""
 
-    def __init__(self, model: Any, precision: str) -> None:
+    def __init__(self, model: Any, precision: str, *, recompute: bool = False) -> None:
+        """`recompute`: gradient checkpointing, a layer at a time."""
         self.model = model
         self.precision = precision
+        self.recompute = recompute
         self.shape = LlamaShape.of(model)
         bytes_per_number = 2 if precision == "bfloat16" else model.model.norm.weight.element_size()
         self.cache_bytes = 2 * model.config.num_hidden_layers * self.shape.kv_heads * self.shape.head * bytes_per_number
@@ -114,19 +118,25 @@ class LlamaBackbone:
         with autocast(self.precision, prompt_ids.device):
             x = model.embed_tokens(packing.ids)
             for layer in model.layers:
-                x = x + self._attend(layer.self_attn, self._norm(x, layer.input_layernorm), factors, packing)
-                y = self._norm(x, layer.post_attention_layernorm)
-                x = x + layer.mlp.down_proj(functional.silu(layer.mlp.gate_proj(y)) * layer.mlp.up_proj(y))
+                if self.recompute:
+                    x = again(self._layer, layer, x, factors, packing)
+                else:
+                    x = self._layer(layer, x, factors, packing)
         states = self._norm(x.index_select(0, packing.outputs), model.norm)
         last = self._norm(x.index_select(0, packing.last), model.norm) if hidden else None
-        head = self.model.lm_head  # outside autocast: logits and log-probabilities are never bfloat16
         return Scored(
-            logits=functional.linear(states, head.weight, head.bias),
+            inputs=states,
+            head=Head(self.model.lm_head),
             rows=packing.rows,
             columns=packing.columns,
             states=states if hidden else None,
             last_states=last,
         )
+
+    def _layer(self, layer: Any, x: Tensor, factors: Tensor, packing: Packing) -> Tensor:
+        x = x + self._attend(layer.self_attn, self._norm(x, layer.input_layernorm), factors, packing)
+        y = self._norm(x, layer.post_attention_layernorm)
+        return x + layer.mlp.down_proj(functional.silu(layer.mlp.gate_proj(y)) * layer.mlp.up_proj(y))
 
     def _norm(self, x: Tensor, norm: Any) -> Tensor:
         return functional.rms_norm(x, (x.shape[-1],), norm.weight, self.shape.eps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,15 @@ import torch
 from torch import Tensor
 
 from harness.batch import TopLogits
-from harness.errors import HarnessError, UsageError, nearest
-from harness.policies.backbone import backbone_of
+from harness.errors import UsageError, nearest
+from harness.policies.adapter import adapted, has_adapter, lighten, merged_weights, shared_copy, without_adapter
+from harness.policies.backbone import PLAIN, Manner, backbone_of
 from harness.policies.forward import NEEDS, Forward, score_tokens, token_kl
-from harness.policies.registry import resolve
+from harness.policies.load import load_model, load_tokenizer
+from harness.policies.text import Text
 
 if TYPE_CHECKING:
+    from harness.policies.load import Settings
     from harness.policies.twin import PolicyCopy
 
 __all__ = ["PRECISIONS", "Policy"]
@@ -35,54 +38,102 @@ class Policy:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, precision: str = "float32", device: str = "cpu", chat: bool | None = None
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        precision: str = "float32",
+        device: str = "cpu",
+        chat: bool | None = None,
+        chat_options: Mapping[str, Any] | None = None,
+        stop: Sequence[str] = (),
+        manner: Manner = PLAIN,
     ) -> None:
+        """`chat_options` are variables of the template, `stop` texts of one token that end a completion too.
+
+        A model that peft wraps trains its adapter alone.
+        """
         if precision not in PRECISIONS:
             raise UsageError(f"policy dtype {precision!r} is unknown.{nearest(precision, PRECISIONS)}")
         self.precision = precision
         self.dtype = PRECISIONS[precision]
         self.device = torch.device(device)
+        self.text = Text(tokenizer, chat=chat, options=chat_options)
         self.tokenizer = tokenizer
-        self.model = model.to(device=self.device, dtype=self.dtype).eval()
-        self.chat = bool(getattr(tokenizer, "chat_template", None)) if chat is None else chat
-        self.stop_ids = _stop_ids(model, tokenizer)
+        self.manner = manner
+        self.adapted = has_adapter(model)
+        if self.adapted and precision == "bfloat16":
+            lighten(model, self.dtype)
+            self.model = model.to(self.device).eval()
+        else:
+            self.model = model.to(device=self.device, dtype=self.dtype).eval()
+        self.chat = self.text.chat
+        self.stop_ids = _stop_ids(model, tokenizer, [self.text.stop_id(text) for text in stop])
         self.pad_id = _first(tokenizer.pad_token_id, *self.stop_ids, 0)
-        self.context: int | None = getattr(model.config, "max_position_embeddings", None)
+        self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self.n_params = sum(parameter.numel() for parameter in model.parameters())
-        self.backbone = backbone_of(self.model, precision)
-        self._pieces: dict[int, str] = {}
+        self.trains = frozenset(name for name, p in model.named_parameters() if p.requires_grad or not self.adapted)
+        self.backbone = backbone_of(self.model, precision, manner)
+        self._base: str | None = None
 
     @classmethod
     def load(cls, name: str | Path, dtype: str = "float32", device: str = "cpu", *, chat: bool | None = None) -> Policy:
-        """A policy from "embedded", the name of an added model, or a directory that transformers can load."""
-        from safetensors import SafetensorError
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
+        """A policy from "embedded", the name of an added model, of the Hub, or a directory transformers can load."""
+        return cls(load_model(name), load_tokenizer(name), precision=dtype, device=device, chat=chat)
 
-        path = resolve(name)
-        shown = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-            model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, local_files_only=True)
-        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise HarnessError(f"policy {str(name)!r}: transformers cannot load {path}: {reason}") from error
-        finally:
-            if shown:
-                logging.enable_progress_bar()
-        return cls(model, tokenizer, precision=dtype, device=device, chat=chat)
+    @classmethod
+    def of(cls, settings: Settings, *, device: str | None = None) -> Policy:
+        """A policy as the section `policy` of a suite describes it, on another `device` if one is given."""
+        lora, lean = settings.lora, settings.lora is not None and settings.dtype == "bfloat16"
+        tokenizer = load_tokenizer(settings.model, settings.revision)
+        model = load_model(settings.model, settings.revision, attention=settings.attention, lean=lean)
+        manner = Manner(settings.attention, settings.gradient_checkpointing, settings.compile)
+        return cls(
+            model if lora is None else adapted(model, lora), tokenizer, precision=settings.dtype,
+            device=device or settings.device, chat=settings.chat, chat_options=settings.chat_options,
+            stop=settings.stop, manner=manner,
+        )  # fmt: skip
 
     def save(self, directory: str | Path) -> None:
-        """Write model and tokenizer as a directory that transformers (and `load`) can read."""
+        """Write model and tokenizer as a directory that transformers (and `load`) can read; an adapter is merged."""
+        if self.adapted:
+            plain = without_adapter(self.model)
+            plain.save_pretrained(directory, state_dict=merged_weights(self.model))
+        else:
+            self.model.save_pretrained(directory)
+        self.tokenizer.save_pretrained(directory)
+
+    def save_adapter(self, directory: str | Path, base: str | None = None, revision: str | None = None) -> None:
+        """Write the adapter alone, as peft and vLLM read it, over the model that `base` names."""
+        if not self.adapted:
+            raise UsageError("this policy has no adapter; save the whole model")
+        settings = self.model.peft_config["default"]
+        settings.base_model_name_or_path = base or settings.base_model_name_or_path
+        settings.revision = revision
         self.model.save_pretrained(directory)
         self.tokenizer.save_pretrained(directory)
 
+    def weights(self) -> dict[str, torch.nn.Parameter]:
+        """What training moves, by name: every parameter, or those of the adapter."""
+        return {name: p for name, p in self.model.named_parameters() if name in self.trains}
+
     def clone(self) -> Policy:
-        """A frozen copy of the weights as they are now (reference policy, lagged sampler, teacher)."""
+        """A frozen copy of the weights as they are now (lagged sampler, teacher); frozen ones are shared."""
+        if self.adapted:
+            return self._over(shared_copy(self.model, self.trains))
+        return self._over(copy.deepcopy(self.model).requires_grad_(False).eval())
+
+    def initial(self) -> Policy:
+        """The policy before any training, as a reference: a copy, or what lies below the adapter, in no new memory.
+
+        Asked of a policy that has not trained yet.
+        """
+        return self._over(without_adapter(self.model)) if self.adapted else self.clone()
+
+    def _over(self, model: Any) -> Policy:
         twin = copy.copy(self)
-        twin.model = copy.deepcopy(self.model).requires_grad_(False).eval()
-        twin.backbone = backbone_of(twin.model, self.precision)
+        twin.model = model
+        twin.backbone = backbone_of(model, self.precision, self.manner, plain=self.adapted)  # the same arithmetic
         return twin
 
     def copy(self) -> PolicyCopy:
@@ -99,45 +150,37 @@ class Policy:
         }
         state.update(json.dumps(config, sort_keys=True, default=str).encode())
         state.update(json.dumps(sorted(self.tokenizer.get_vocab().items())).encode())
-        for name, parameter in sorted(self.model.named_parameters()):
-            state.update(name.encode())
-            state.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-        return state.hexdigest()
+        return _hashed(state, dict(self.model.named_parameters()))
+
+    def base_digest(self) -> str | None:
+        """A hash of the frozen weights below an adapter, which its checkpoints do not hold; None without one."""
+        if self.adapted and self._base is None:
+            frozen = {name: p for name, p in self.model.named_parameters() if name not in self.trains}
+            self._base = _hashed(hashlib.sha256(), frozen)
+        return self._base
 
     # -- text ----------------------------------------------------------------------------------------------------
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, with no special token around it."""
-        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self.text.encode(text)
 
     def encode_prompt(self, text: str, system: str | None = None) -> list[int]:
         """The tokens that a completion of `text` follows: by the chat template, or the text behind <bos> if any."""
-        if self.chat:
-            turns = [{"role": "system", "content": system}] if system is not None else []
-            turns.append({"role": "user", "content": text})
-            return self.encode(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
-        if system is not None:
-            text = f"{system}\n\n{text}"
-        ids = list(self.tokenizer(text)["input_ids"])
-        if ids and ids[-1] == self.tokenizer.eos_token_id:
-            ids.pop()  # some tokenizers close every text; a prompt stays open
+        ids = self.text.prompt(text, system)
         return ids or [_first(self.tokenizer.bos_token_id, *self.stop_ids, self.pad_id)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens, special ones included."""
-        return self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return self.decode_all([ids])[0]
 
     def decode_all(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The texts of many rows of tokens."""
-        return self.tokenizer.batch_decode(
-            [list(row) for row in rows], skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
+        return self.text.decode_all(rows)
 
     def token_texts(self, ids: Sequence[int]) -> list[str]:
         """The text of every token on its own."""
-        missing = sorted(set(ids) - self._pieces.keys())
-        self._pieces |= dict(zip(missing, self.decode_all([[token] for token in missing]), strict=True))
-        return [self._pieces[token] for token in ids]
+        return self.text.pieces(ids)
 
     # -- numbers -------------------------------------------------------------------------------------------------
 
@@ -228,13 +271,21 @@ class Policy:
         return self.forward(prompt_ids, prompt_mask, completion_ids, mask, temperature=temperature).logp
 
 
-def _stop_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Every id that ends a completion: of the generation settings (several for some chat models) and the tokenizer."""
+def _hashed(state: Any, tensors: Mapping[str, Tensor]) -> str:
+    for name, x in sorted(tensors.items()):
+        state.update(name.encode())
+        state.update(x.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return str(state.hexdigest())
+
+
+def _stop_ids(model: Any, tokenizer: Any, more: Sequence[int] = ()) -> tuple[int, ...]:
+    """Every id that ends a completion: of the generation settings (several for some chat models), tokenizer, suite."""
     found: list[int] = []
     settings = getattr(model, "generation_config", None)
-    for value in (getattr(settings, "eos_token_id", None), model.config.eos_token_id, tokenizer.eos_token_id):
+    config = model.config.get_text_config()
+    for value in (getattr(settings, "eos_token_id", None), config.eos_token_id, tokenizer.eos_token_id):
         found += [] if value is None else [value] if isinstance(value, int) else list(value)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*found, *more]))
 
 
 def _first(*values: int | None) -> int:

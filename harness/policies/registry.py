@@ -1,4 +1,4 @@
-"""Models by name: the embedded one, those that `harness models add` put where models live, or any directory."""
+"""Models by name: the embedded one, added ones, any directory, or a name of the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from harness.errors import UsageError, nearest
+from harness.policies.hub import fetch, is_hub_name
 
 __all__ = ["EMBEDDED", "KNOWN", "Packaged", "is_model", "models_directory", "names", "resolve"]
 
@@ -39,8 +40,8 @@ def models_directory() -> Path:
 
 
 def is_model(path: Path) -> bool:
-    """Whether a directory holds a model that transformers can load."""
-    return (path / "config.json").is_file()
+    """Whether a directory holds a model that transformers can load, or an adapter over one."""
+    return (path / "config.json").is_file() or (path / "adapter_config.json").is_file()
 
 
 def names() -> list[str]:
@@ -50,8 +51,24 @@ def names() -> list[str]:
     return [EMBEDDED, *added]
 
 
-def resolve(name: str | Path) -> Path:
-    """The directory of a model: "embedded", an added model's name, or a path. UsageError names the nearest one."""
+def resolve(name: str | Path, revision: str | None = None) -> Path:
+    """The directory of a model: "embedded", an added model's name, a path, or a name of the Hub (with a revision).
+
+    A name of the Hub is downloaded if its cache has it not and HF_HUB_OFFLINE is not set. UsageError names the
+    nearest model.
+    """
+    found = _here(name)
+    if found is not None:
+        if revision is not None:
+            raise UsageError(f"policy.revision: {str(name)!r} is a directory; only names of the Hub have revisions")
+        return found
+    if is_hub_name(str(name)) and not Path(name).is_dir():
+        return fetch(str(name), revision)
+    return _nowhere(name)
+
+
+def _here(name: str | Path) -> Path | None:
+    """Where a model lies that needs no download."""
     if str(name) == EMBEDDED:
         path = Path(__file__).parent / "embedded"
         if not is_model(path):
@@ -60,11 +77,15 @@ def resolve(name: str | Path) -> Path:
     for path in (models_directory() / str(name), Path(name).expanduser()):
         if is_model(path):
             return path
+    return None
+
+
+def _nowhere(name: str | Path) -> Path:
     if str(name) in KNOWN:
         raise UsageError(f"policy model {str(name)!r} is not here yet; get it with `harness models add {name}`")
     if Path(name).is_dir():
         raise UsageError(
             f"policy model {str(name)!r} is a directory without config.json; give one that transformers can load"
         )
-    hint = nearest(str(name), names())
-    raise UsageError(f"policy model {str(name)!r} is neither a directory nor in {models_directory()}.{hint}")
+    where = f"neither a directory nor in {models_directory()}, nor owner/name of the Hub"
+    raise UsageError(f"policy model {str(name)!r} is {where}.{nearest(str(name), names())}")

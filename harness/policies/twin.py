@@ -14,8 +14,8 @@ __all__ = ["PolicyCopy"]
 
 
 class PolicyCopy(nn.Module):
-    """A frozen copy with weights of its own, as a module that `build` can return: it is then metered as
-    `module:NAME`, found in `state.modules[NAME]`, and part of every checkpoint.
+    """A frozen copy with weights of its own (of the adapter alone, where there is one), as a module that `build` can
+    return: it is then metered as `module:NAME`, found in `state.modules[NAME]`, and part of every checkpoint.
 
     It scores as a policy does (`score`, `evaluate`, `kl`) and is never called with the policy's passes.
     """
@@ -23,7 +23,10 @@ class PolicyCopy(nn.Module):
     def __init__(self, policy: Policy) -> None:
         super().__init__()
         self._policy = (policy.clone(),)  # in a tuple: only its network is a submodule
-        self.model = self._policy[0].model
+        if policy.adapted:  # the frozen weights below are shared: they are nobody's to move, convert or save
+            self.adapter = nn.ParameterList(self._policy[0].weights().values())
+        else:
+            self.model = self._policy[0].model
 
     def __getattr__(self, name: str) -> Any:
         """What is not the module's own is the policy's: backbone, encode, n_params ..."""
@@ -45,7 +48,7 @@ class PolicyCopy(nn.Module):
     @torch.no_grad()
     def follow(self, policy: Any, share: float = 1.0) -> None:
         """Weights += share (the policy's - weights): 1 copies, less is an average over time."""
-        for own, other in zip(self.model.parameters(), policy.model.parameters(), strict=True):
+        for own, other in zip(self.weights().values(), policy.weights().values(), strict=True):
             if share == 1.0:
                 own.copy_(other)
             else:

@@ -97,10 +97,13 @@ def _generous(config: TrialConfig) -> Encode:
 
 
 def _tokenizer(config: TrialConfig) -> Encode:
-    from harness.policies.policy import Policy
+    from harness.policies.load import load_tokenizer
+    from harness.policies.text import Text
 
-    policy = Policy.load(config.policy.model, chat=config.policy.chat)
-    return lambda text: policy.encode_prompt(text, config.policy.system)
+    settings = config.policy
+    tokenizer = load_tokenizer(settings.model, settings.revision)
+    spoken = Text(tokenizer, chat=settings.chat, options=settings.chat_options)
+    return lambda text: spoken.prompt(text, settings.system)
 
 
 def _said(config: TrialConfig, need: float) -> str:

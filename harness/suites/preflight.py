@@ -14,11 +14,15 @@ def check_suite(suite: Suite) -> None:
     from harness.tasks.load import load_task
 
     tasks = [load_task(share.task, share.options) for share in suite.tasks]
+    if suite.tuning is not None:
+        for task in tasks:
+            if not task.problems(suite.tuning.split, 1):
+                raise UsageError(f"tuning: the task {task.name} has no {suite.tuning.split} problems to choose by")
     columns = {column for task in tasks for column in task.columns}
     for name in suite.reward_weights:
         if name not in columns:
             raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
-    resolve(suite.policy.model)
+    resolve(suite.policy.model, suite.policy.revision)
     if any(getattr(task, "needs_sandbox", False) for task in tasks):
         _try_sandbox(suite)
 

@@ -46,7 +46,7 @@ class Present:
 
         suite = self.suite
         tasks = [(load_task(share.task, share.options), share.share) for share in suite.tasks]
-        policy = Policy.load(suite.policy.model, suite.policy.dtype, chat=suite.policy.chat)
+        policy = Policy.of(suite.policy, device="cpu")
         return {"task": Mixture(tasks, reward_weights=suite.reward_weights).digest(), "policy": policy.digest()}
 
     @cached_property
@@ -72,7 +72,7 @@ def refuse_stale(states: Iterable[TrialStatus], present: Present) -> None:
         if state.status in FAILURES:
             shutil.rmtree(state.directory)
             continue
-        remedy = f"harness clean {state.config.suite} --methods '{state.config.method}'"
+        remedy = f"harness clean {state.config.suite} --methods '{state.config.row}'"
         raise UsageError(
             f"{state.directory} was made with {' and '.join(changed)}; start anew with `{remedy}`, "
             "or give another directory with --out"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 __all__ = [
-    "BudgetConfig", "EvaluationConfig", "LearnerConfig", "Limits", "OptimizerConfig", "PolicyConfig", "SamplerConfig",
-    "SamplingConfig", "TaskShare", "TrialConfig", "VerifierConfig",
+    "BudgetConfig", "EvaluationConfig", "LearnerConfig", "Limits", "LoraConfig", "OptimizerConfig", "PolicyConfig",
+    "Resources", "SamplerConfig", "SamplingConfig", "TaskShare", "TrialConfig", "Tuned", "VerifierConfig",
 ]  # fmt: skip
 
 
@@ -18,14 +18,38 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PolicyConfig(Section):
-    """Which weights every method starts from."""
+class LoraConfig(Section):
+    """Low-rank adapters (arXiv 2106.09685) train, and the weights under them do not."""
 
-    model: str = "embedded"
+    rank: int = Field(16, ge=1)
+    alpha: float = Field(32.0, gt=0)
+    rslora: bool = False  # scale by alpha / sqrt(rank) in place of alpha / rank (arXiv 2312.03732)
+    targets: str | tuple[str, ...] = "all-linear"  # or names of modules, such as [q_proj, v_proj]
+    dropout: float = 0.0
+
+    @field_validator("dropout")
+    @classmethod
+    def _none(cls, value: float) -> float:
+        if value:
+            raise ValueError("must be 0: sampling, old log-probabilities and gradients see one and the same policy")
+        return value
+
+
+class PolicyConfig(Section):
+    """Which weights every method starts from, and how they compute."""
+
+    model: str = Field("embedded", description="embedded, an added model, a directory, or a name of the Hub.")
+    revision: str | None = Field(None, description="Branch, tag or commit, for a name of the Hub.")
     dtype: Literal["float32", "bfloat16", "float64"] = "float32"
     device: str = "cpu"
     chat: bool | None = None  # None: use the tokenizer's chat template where it has one
     system: str | None = None
+    chat_options: dict[str, Any] = Field(default_factory=dict, description="Variables of the chat template.")
+    stop: tuple[str, ...] = Field((), description="Tokens that end a completion, beside those the model names.")
+    lora: LoraConfig | None = None
+    attention: Literal["sdpa", "eager", "flash_attention_2"] | None = None  # None: the fastest that is exact here
+    gradient_checkpointing: bool = False
+    compile: bool = False
 
 
 class TaskShare(Section):
@@ -124,6 +148,31 @@ class Limits(Section):
     memory: str | None = None
 
 
+class Resources(Section):
+    """What a trial takes up where it runs: cores, accelerators and memory of a cluster's node, processes of one trial.
+
+    None of it changes a number beyond its last bits, so a trial may go on with other resources.
+    """
+
+    cpus: float | None = Field(None, ge=0, description="Cores that Ray sets aside; without it, threads x ranks.")
+    gpus: float | None = Field(None, ge=0, description="GPUs that Ray sets aside; without it, one a rank on CUDA.")
+    memory: str | None = Field(None, description="Memory that Ray sets aside; without it, limits.memory.")
+    retries: int = Field(2, ge=0, description="How often a trial is taken up again whose worker or node Ray lost.")
+
+
+class Tuned(Section):
+    """Where a trial of the equal-tuning track stands: its row on the board, and the values that search tried or chose.
+
+    `number` is that of a search trial, None in the report; `spent` what the row's search spent, known in the report.
+    """
+
+    row: str
+    trials: int
+    values: dict[str, Any]
+    number: int | None = None
+    spent: float | None = None
+
+
 class TrialConfig(Section):
     """One trial: a method stack and a seed under a suite's settings."""
 
@@ -142,7 +191,14 @@ class TrialConfig(Section):
     budget: BudgetConfig
     evaluation: EvaluationConfig = EvaluationConfig()
     limits: Limits = Limits()
+    resources: Resources = Resources()
     checkpoint_seconds: float = Field(60.0, ge=0)
     threads: int = Field(1, ge=1)
     sandbox: Literal["namespaces", "limits"] = "namespaces"
     plugins: tuple[str, ...] = ()  # files given with --plugin
+    tuned: Tuned | None = None
+
+    @property
+    def row(self) -> str:
+        """The stack as the suite lists it: `method` spells what search chose."""
+        return self.method if self.tuned is None else self.tuned.row

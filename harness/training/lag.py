@@ -31,9 +31,9 @@ class Lag:
         """
         if not self.k:
             return 0
-        self.kept.append({name: x.detach().clone() for name, x in self.live.model.named_parameters()})
+        self.kept.append({name: x.detach().clone() for name, x in self.live.weights().items()})
         oldest = self.kept[0]
-        for name, parameter in self.policy.model.named_parameters():
+        for name, parameter in self.policy.weights().items():
             parameter.copy_(oldest[name])
         return len(self.kept) - 1
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TrialResult", "trial_key"]
 
+# settings of the policy that came after the first results: at their defaults they are no part of a key
+YOUNGER = ("revision", "chat_options", "stop", "lora", "attention", "gradient_checkpointing", "compile")
+
 
 @dataclasses.dataclass(frozen=True)
 class TrialResult:
@@ -46,10 +49,18 @@ def trial_key(config: TrialConfig, stack: Mapping[str, Any], digests: Mapping[st
     """What names a trial: a hash of everything that may change its numbers.
 
     `stack` is `Stack.spec()` (every plugin's parameters, version and source digest), `digests` those of data and
-    initial weights. Limits and checkpoint intervals change no number and are left out.
+    initial weights. Limits, resources and checkpoint intervals change no number and are left out.
     """
-    settings = config.model_dump(mode="json", exclude={"limits", "checkpoint_seconds", "plugins"})
+    settings = config.model_dump(mode="json", exclude={"limits", "resources", "checkpoint_seconds", "plugins"})
     if not config.verifier.flip:
         del settings["verifier"]  # younger than the first results: where it does nothing, their keys stay
+    if config.tuned is None:
+        del settings["tuned"]
+    else:
+        del settings["tuned"]["spent"]  # tells what the search cost, and changes nothing
+    plain = type(config.policy)().model_dump(mode="json")
+    for name in YOUNGER:
+        if settings["policy"][name] == plain[name]:
+            del settings["policy"][name]
     parts = {"config": settings, "stack": stack, "digests": dict(digests), "semantics": TRAINING_SEMANTICS}
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from harness.errors import HarnessError
 from harness.training.checkpoint import optimizer_state, restore_optimizer
 from harness.training.context import Habits
 
@@ -23,7 +24,8 @@ def tree(trial: Trial) -> dict[str, Any]:
     """
     context, learner = trial.context, trial.context.learner
     return {
-        "policy": dict(context.policy.model.named_parameters()),
+        "policy": context.policy.weights(),
+        "below": context.policy.base_digest(),
         "modules": {name: dict(made.module.state_dict()) for name, made in learner.built.items()},
         "optimizer": optimizer_state(learner.optimizer),
         "plugins": trial.stack.state_dict(),
@@ -37,7 +39,9 @@ def tree(trial: Trial) -> dict[str, Any]:
 def resume(trial: Trial, state: dict[str, Any]) -> None:
     """Put a freshly made trial (constructed, started, built) where `tree` was taken."""
     context, learner = trial.context, trial.context.learner
-    for name, parameter in context.policy.model.named_parameters():
+    if state.get("below") != context.policy.base_digest():
+        raise HarnessError("the checkpoint's adapter is for other weights than policy.model has now; start anew")
+    for name, parameter in context.policy.weights().items():
         parameter.copy_(state["policy"][name])
     for name, made in learner.built.items():
         made.module.load_state_dict(state["modules"][name])

@@ -63,7 +63,7 @@ def make(
     """
     stack = build_stack(config.method, catalogue or discover(config.plugins))
     if policy is None:
-        policy = Policy.load(config.policy.model, config.policy.dtype, config.policy.device, chat=config.policy.chat)
+        policy = Policy.of(config.policy)
     ledger = Ledger(Budget(**{config.budget.currency: config.budget.limit}))
     metered = MeteredPolicy(policy, ledger, "policy", system=config.policy.system)
     metered.micro_batch = config.learner.micro_batch
@@ -76,7 +76,7 @@ def make(
     lag = Lag(policy, config.sampler.lag)
     sampler = MeteredSampler(Sampler(lag.policy), ledger, state, want_entropy="entropy" in stack.needs)
     if "reference" in stack.needs:
-        state.reference = MeteredPolicy(policy.clone(), ledger, "reference")
+        state.reference = MeteredPolicy(policy.initial(), ledger, "reference")
         state.reference.micro_batch = config.learner.micro_batch
     context = Context(
         config=config, needs=stack.needs, hooks=hooks, state=state, ledger=ledger, policy=policy, metered=metered,
@@ -99,7 +99,7 @@ def key_of(config: TrialConfig, catalogue: Catalogue | None = None) -> str:
     stack = build_stack(config.method, catalogue or discover(config.plugins))
     tasks = [(load_task(share.task, share.options), share.share) for share in config.tasks]
     task = Mixture(tasks, seed=config.seed, reward_weights=config.reward_weights)
-    policy = Policy.load(config.policy.model, config.policy.dtype, config.policy.device, chat=config.policy.chat)
+    policy = Policy.of(config.policy)
     return trial_key(config, stack.spec(), {"task": task.digest(), "policy": policy.digest()})
 
 
@@ -120,7 +120,8 @@ def _share_modules(context: Context) -> None:
     for name, made in learner.built.items():
         module: Any = made.module
         if hasattr(module, "score"):
-            size = sum(parameter.numel() for parameter in module.parameters()) / policy.n_params
+            size = getattr(module, "n_params", 0) or sum(parameter.numel() for parameter in module.parameters())
+            size /= policy.n_params
             module = MeteredPolicy(module, context.ledger, f"module:{name}", size=size)
             module.micro_batch = learner.config.micro_batch
             metered.append(module)
