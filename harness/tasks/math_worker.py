@@ -1,29 +1,23 @@
-"""The process behind `harness.tasks.verify`: reads pairs of answers as JSON lines, says whether they are equal.
-
-sympy may loop or crash on what a model writes, so this runs where it can be killed.
-"""
+"""The process behind `harness.tasks.verify`: reads pairs of answers, says whether they are equal. Sympy may loop."""
 
 from __future__ import annotations
 
-import json
+import functools
 import logging
-import os
 import re
-import sys
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["main"]
+from harness.tasks.worker import serve
 
-MEMORY = 4 << 30
+__all__ = ["prepare"]
+
 FUNCTIONS = frozenset({"sin", "cos", "tan", "cot", "sec", "csc", "log", "exp", "sqrt", "abs", "max", "min"})
 
 
-def main() -> None:
-    """Answer `[gold, text]` with true or false, `[gold, null]` with whether the gold can be read at all."""
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+def prepare() -> Callable[[Any], bool]:
+    """The function that answers `[gold, text]`, and `[gold, null]` with whether the gold can be read at all."""
     logging.disable(logging.CRITICAL)
-    _limit_memory()
     from math_verify import parse, verify
 
     def read(text: str) -> Any:
@@ -33,19 +27,17 @@ def main() -> None:
             text = f"${text}$"
         return parse(text, parsing_timeout=None)  # the parent has the clock
 
-    replies.write("ready\n")
-    replies.flush()
-    for line in sys.stdin:
-        gold, text = json.loads(line)
+    known = functools.lru_cache(maxsize=4096)(read)  # a known answer is parsed once, at load
+
+    def answer(pair: list[Any]) -> bool:
+        gold, text = pair
         try:
-            known = read(gold)
-            equal = (
-                bool(known) if text is None else bool(known) and bool(verify(known, read(text), timeout_seconds=None))
-            )
+            parsed = known(gold)
+            return bool(parsed) and (text is None or bool(verify(parsed, read(text), timeout_seconds=None)))
         except Exception:  # noqa: BLE001
-            equal = False
-        replies.write(json.dumps(equal) + "\n")
-        replies.flush()
+            return False
+
+    return answer
 
 
 def _is_prose(text: str) -> bool:
@@ -54,14 +46,5 @@ def _is_prose(text: str) -> bool:
     return any(word not in FUNCTIONS for word in re.findall(r"[a-zA-Z]{3,}", bare))
 
 
-def _limit_memory() -> None:
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    except (ImportError, ValueError, OSError):
-        return
-
-
 if __name__ == "__main__":
-    main()
+    serve(prepare)

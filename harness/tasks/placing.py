@@ -29,7 +29,7 @@ class Counts:
     def told(self) -> str:
         """The counts that are not 0, in words; empty if every row is a problem."""
         said = {
-            "have no readable answer": self.unreadable, "left out by keep": self.left_out,
+            "have no answer that can be checked": self.unreadable, "left out by keep": self.left_out,
             "are duplicates": self.duplicates, "stand in a later split too": self.overlap,
         }  # fmt: skip
         parts = [f"{count} {what}" for what, count in said.items() if count]

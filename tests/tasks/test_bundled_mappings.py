@@ -132,7 +132,7 @@ def test_a_renamed_column_is_one_line_that_says_what_to_set(name, tmp_path):
 def test_what_was_left_out_is_counted():
     math = task("hendrycks-math")
     assert len(math.problems("test")) == 4
-    assert math.notes() == ["hendrycks-math: of 5 rows 1 have no readable answer"]
+    assert math.notes() == ["hendrycks-math: of 5 rows 1 have no answer that can be checked"]
     dapo = task("dapo-math-17k")
     assert len(dapo.problems("test")) == 4
     assert (dapo.counts.duplicates, dapo.counts.unreadable) == (1, 0)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness.errors import HarnessError
-from harness.tasks import verify
+from harness.tasks import worker
 from harness.tasks.verify import MathVerifier, quick_equal
 
 
@@ -31,7 +31,7 @@ def test_plain_numbers_start_no_process():
     lazy = MathVerifier()
     assert lazy.equal("1,000", "1000")
     assert not lazy.equal("12", "13")
-    assert lazy._process is None
+    assert lazy._worker._process is None
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_it_works_off_the_main_thread(verifier):
     assert found == [True]
 
 
-SLOW = "import sys; print('ready', flush=True); sys.stdin.readline(); import time; time.sleep(60)"
-DYING = "import os, sys; print('ready', flush=True); sys.stdin.readline(); os._exit(9)"
+SLOW = "import sys; print('\"ready\"', flush=True); sys.stdin.readline(); import time; time.sleep(60)"
+DYING = "import os, sys; print('\"ready\"', flush=True); sys.stdin.readline(); os._exit(9)"
 
 
 def stand_in(monkeypatch, code):
-    real = verify.subprocess.Popen
+    real = worker.subprocess.Popen
     monkeypatch.setattr(
-        verify.subprocess, "Popen", lambda command, **options: real([sys.executable, "-c", code], **options)
+        worker.subprocess, "Popen", lambda command, **options: real([sys.executable, "-c", code], **options)
     )
 
 
@@ -89,7 +89,7 @@ def test_what_hangs_or_dies_is_wrong_in_time_and_leaves_no_process(monkeypatch, 
     began = time.monotonic()
     for i in range(3):
         assert not fragile.equal(f"x^{i}", "y")
-        assert fragile._process is None
+        assert fragile._worker._process is None
     assert fragile.timeouts == 3
     assert time.monotonic() - began < 30
 
@@ -109,10 +109,10 @@ def test_a_process_that_cannot_start_is_one_line(monkeypatch):
 
 def test_a_fork_gets_its_own_process(verifier):
     assert verifier.equal("e+f", "f+e")
-    theirs = verifier._process.pid
+    theirs = verifier._worker._process.pid
     pid = os.fork()
     if pid == 0:
-        ok = verifier.equal("g+h", "h+g") and verifier._process.pid != theirs
+        ok = verifier.equal("g+h", "h+g") and verifier._worker._process.pid != theirs
         verifier.close()
         os._exit(0 if ok else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
