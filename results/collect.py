@@ -1,4 +1,6 @@
-"""Collect a suite's run into results/SUITE: board, figures, raw numbers, provenance.
+"""Collect a suite's run into results/SUITE: the exported board with its raw data, and the training metrics.
+
+The board of the folder can be made again with `harness leaderboard results/SUITE`.
 
 python results/collect.py tiny [--out runs]
 """
@@ -7,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,18 +23,14 @@ def main() -> None:
     given = parser.parse_args()
     runs, target = Path(given.out) / given.suite, Path(__file__).parent / given.suite
     target.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "harness", "leaderboard", given.suite, "--out", given.out, "--export", str(target)]
+    command = [sys.executable, "-m", "harness", "leaderboard", str(runs), "--export", str(target)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    shutil.copy(runs / "suite.yaml", target / "suite.yaml")
-    records, origins = [], []
+    records = []
     for config in sorted(runs.glob("*/seed-*/config.json")):
         trial = json.loads(config.read_text())
-        origins.append(trial["provenance"])
         lines = (config.parent / "metrics.jsonl").read_text().splitlines()
         records += [{"method": trial["stack"], "seed": trial["config"]["seed"], **json.loads(line)} for line in lines]
     pd.DataFrame(records).to_parquet(target / "metrics.parquet", index=False)
-    distinct = [json.loads(text) for text in sorted({json.dumps(origin, sort_keys=True) for origin in origins})]
-    (target / "provenance.json").write_text(json.dumps(distinct, indent=1) + "\n")
 
 
 if __name__ == "__main__":

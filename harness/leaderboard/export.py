@@ -1,13 +1,17 @@
-"""A board as a folder of files."""
+"""A board as a folder of files; `harness leaderboard FOLDER` makes it again from the raw data among them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from harness import yaml12
 from harness.leaderboard.figures import save_figures
 from harness.leaderboard.formats import as_csv, as_json, as_markdown, trials_csv
+from harness.leaderboard.latex import as_latex
 from harness.leaderboard.model import Board
 from harness.leaderboard.page import as_html
+from harness.leaderboard.scores import items_table, origins, public_suite, scores_table
 
 __all__ = ["export"]
 
@@ -18,8 +22,14 @@ def export(board: Board, folder: Path) -> list[Path]:
     figures = save_figures(board, folder)
     texts = {
         "leaderboard.md": as_markdown(board), "leaderboard.csv": as_csv(board), "leaderboard.json": as_json(board),
-        "trials.csv": trials_csv(board), "leaderboard.html": as_html(board, figures),
+        "leaderboard.tex": as_latex(board), "leaderboard.html": as_html(board, figures),
+        "trials.csv": trials_csv(board),
+        "provenance.json": json.dumps(origins(board), indent=1) + "\n",
+        **({"suite.yaml": yaml12.dump(public_suite(board.settings))} if board.settings else {}),
     }  # fmt: skip
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return [*(folder / name for name in texts), *figures]
+    tables = {"scores.parquet": scores_table(board), "items.parquet": items_table(board)}
+    for name, table in tables.items():
+        table.to_parquet(folder / name, index=False)
+    return [*(folder / name for name in (*texts, *tables)), *figures]

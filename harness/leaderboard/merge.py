@@ -16,7 +16,7 @@ __all__ = ["merged"]
 
 # what may differ: it adds trials or decides when one is given up, never a number
 FREE = {"methods", "method", "seeds", "seed", "question", "baseline", "honesty", "limits", "checkpoint_seconds",
-        "plugins", "sandbox", "tuning"}  # fmt: skip
+        "plugins", "sandbox", "resources"}  # fmt: skip
 SHOWN = 2  # differences that a refusal names
 
 
@@ -87,7 +87,7 @@ def one_of(there: Trial, here: Trial) -> Trial:
 
 def refuse_differences(first: Part, other: Part) -> None:
     """Raise UsageError that names what keeps two directories apart."""
-    differences = [*of_boards(first, other), *of_settings(first, other)]
+    differences = [*of_boards(first, other), *of_settings(first, other), *of_plugins(first, other)]
     if differences:
         more = f" (and {len(differences) - SHOWN} more)" if len(differences) > SHOWN else ""
         raise UsageError(f"{first.path} and {other.path} cannot share a board: {'; '.join(differences[:SHOWN])}{more}")
@@ -133,11 +133,28 @@ def of_settings(first: Part, other: Part) -> list[str]:
         else [part.trials[0].config for part in (first, other)]
     )
     one, two = flat(there), flat(here)
+    told_apart = {"name", "suite", "rules", "tuning", *(f"tuning.{known}" for known in ("trials", *tuning.COST))}
+    if first.of_trials("digests") and other.of_trials("digests"):
+        told_apart.add("policy.model")  # the same weights may lie elsewhere
     return [
         f"{name} is {one.get(name)!r} there and {two.get(name)!r} here"
         for name in dict.fromkeys([*one, *two])
-        if name.split(".")[0] not in FREE | {"name", "suite", "rules"} and differ(one.get(name), two.get(name))
+        if name.split(".")[0] not in FREE and name not in told_apart and differ(one.get(name), two.get(name))
     ]
+
+
+def of_plugins(first: Part, other: Part) -> list[str]:
+    """Methods that both ran, but not from the same sources."""
+    one, two = sources(first), sources(other)
+    return [
+        f"the plugins of {method} have other sources" for method in one if two.get(method, one[method]) != one[method]
+    ]
+
+
+def sources(part: Part) -> dict[str, list[str]]:
+    """Method -> digests of its plugins' sources, where they were recorded."""
+    found = {trial.method: [str(plugin.get("digest")) for plugin in trial.plugins] for trial in part.trials}
+    return {method: digests for method, digests in found.items() if digests}
 
 
 def differ(one: Any, two: Any) -> bool:

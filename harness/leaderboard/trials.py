@@ -38,6 +38,16 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
+def read_whole(path: Path) -> list[dict[str, Any]]:
+    """All records of a JSON Lines file at once, which is several times as fast; see `read_lines`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        records = json.loads("[" + ",".join(line for line in text.split("\n") if line.strip()) + "]")
+    except (OSError, ValueError):  # missing, or cut by a kill
+        return list(read_lines(path))
+    return [record for record in records if isinstance(record, dict)]
+
+
 @dataclass(frozen=True)
 class Answers:
     """What the last evaluation of a trial found on each problem of one task, in the order of its file."""
@@ -127,26 +137,30 @@ class Trial:
     @cached_property
     def answers(self) -> dict[str, Answers]:
         """Task -> what the last evaluation found on each of its problems; {} where it was not kept."""
-        found: dict[str, list[tuple[str, bool, int, int]]] = {}
+        if "answers" in self.told:
+            return dict(self.told["answers"])
+        found: dict[str, list[dict[str, Any]]] = {}
         for item in self._lines("items.jsonl"):
-            task, key = (sys.intern(str(item.get(name))) for name in ("task", "key"))  # all trials share them
-            counted = int(item.get("correct_samples") or 0), int(item.get("samples") or 0)
-            found.setdefault(task, []).append((key, bool(item.get("greedy")), *counted))
-        return {task: as_answers(rows) for task, rows in found.items()}
+            found.setdefault(str(item.get("task")), []).append(item)
+        return {task: as_answers(items) for task, items in found.items()}
 
     def _object(self, name: str) -> dict[str, Any]:
         """A JSON file of the trial."""
         return dict(self.told.get(name, {})) if self.told else read_json(self.path / name)
 
-    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+    def _lines(self, name: str) -> list[dict[str, Any]]:
         """The records of a JSON Lines file of the trial."""
-        return iter(self.told.get(name, ())) if self.told else read_lines(self.path / name)
+        return list(self.told.get(name, ())) if self.told else read_whole(self.path / name)
 
 
-def as_answers(rows: list[tuple[str, bool, int, int]]) -> Answers:
-    """Rows of key, greedy, right samples and samples as columns."""
-    keys, greedy, correct, samples = zip(*rows, strict=True)
-    return Answers(keys, np.array(greedy, dtype=bool), np.array(correct), np.array(samples))
+def as_answers(items: list[dict[str, Any]]) -> Answers:
+    """The items of a task as columns; all trials share the texts of their keys."""
+    return Answers(
+        tuple([sys.intern(str(item.get("key"))) for item in items]),
+        np.array([bool(item.get("greedy")) for item in items], dtype=bool),
+        np.array([item.get("correct_samples") or 0 for item in items], dtype=np.int64),
+        np.array([item.get("samples") or 0 for item in items], dtype=np.int64),
+    )
 
 
 def step_seconds(record: dict[str, Any]) -> float:
@@ -157,7 +171,7 @@ def step_seconds(record: dict[str, Any]) -> float:
 
 
 def read_trials(directory: Path) -> list[Trial]:
-    """The trials of a suite's directory, in order of method and seed.
+    """The trials of a suite's directory, or of an exported board, in order of method and seed.
 
     Raises UsageError where there is no directory or no trial in it.
     """
@@ -172,6 +186,10 @@ def read_trials(directory: Path) -> list[Trial]:
             method = str(record.get("stack") or config["method"])
             trials.append(Trial(file.parent, method, int(config.get("seed", 0)), record))
     if not trials:
+        from harness.leaderboard.exported import exported_trials, is_export
+
+        if is_export(directory):
+            return exported_trials(directory)
         raise UsageError(f"no trials in {directory}: run the suite first")
     return sorted(trials, key=lambda trial: (trial.method, trial.seed))
 

@@ -123,9 +123,9 @@ def test_html_escapes_names(tmp_path):
 
 def test_export(made, tmp_path):
     names = {path.name for path in export(made, tmp_path / "new" / "folder")}
-    assert names == {
-        "leaderboard.md", "leaderboard.csv", "leaderboard.json", "leaderboard.html", "trials.csv",
-        "forest.png", "curves.png",
+    assert names >= {
+        "leaderboard.md", "leaderboard.csv", "leaderboard.json", "leaderboard.html", "leaderboard.tex", "trials.csv",
+        "scores.parquet", "items.parquet", "suite.yaml", "provenance.json", "forest.png", "curves.png",
     }  # fmt: skip
     for path in (tmp_path / "new" / "folder").glob("*.png"):
         header = path.read_bytes()[:24]

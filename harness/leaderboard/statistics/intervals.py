@@ -33,8 +33,13 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> Array:
 
 
 def per_seed(values: ArrayLike, reduce: str = "mean") -> Array:
-    """One number a seed: `values` [..., S, tasks] -> [..., S] by 'mean' or 'iqm' over tasks; NaN stays NaN."""
+    """One number a seed: `values` [..., S, tasks] -> [..., S] by 'mean' or 'iqm' over tasks; NaN stays NaN.
+
+    NaN without a task: nothing has been evaluated yet.
+    """
     array = np.asarray(values, dtype=float)
+    if not array.shape[-1]:
+        return np.full(array.shape[:-1], math.nan)
     if reduce == "iqm":
         return interquartile_mean(array)
     return np.asarray(array.mean(axis=-1))

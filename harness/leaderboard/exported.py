@@ -1,0 +1,145 @@
+"""Reading the trials of an exported board: its raw data stand in for the run directories."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import yaml12
+from harness.leaderboard.scores import PROVENANCE
+from harness.leaderboard.trials import Answers, Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["exported_trials", "is_export"]
+
+TABLE, OLDER, ITEMS = "scores.parquet", "trials.csv", "items.parquet"
+COUNTED = ("rollouts_", "rows_", "tokens_", "steps", "updates")  # counters of the older table; else they are charges
+MEASURES = ("accuracy", "pass_at_1", "pass_at_k", "k", "length", "truncated", "problems")
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder holds the raw data of a board."""
+    return (folder / TABLE).is_file() or (folder / OLDER).is_file()
+
+
+def exported_trials(folder: Path) -> list[Trial]:
+    """The trials of an exported board, as if their run directories were still there."""
+    import pandas as pd
+
+    whole = (folder / TABLE).is_file()
+    table = pd.read_parquet(folder / TABLE) if whole else older(pd.read_csv(folder / OLDER), folder)
+    answers = answers_of(folder)
+    return [
+        as_trial(folder, str(method), int(seed), rows, answers.get((method, seed), {}))
+        for (method, seed), rows in table.groupby(["method", "seed"], sort=True, observed=True)
+    ]
+
+
+def as_trial(folder: Path, method: str, seed: int, rows: pd.DataFrame, answers: dict[str, Answers]) -> Trial:
+    """One trial from its rows."""
+    totals = {name: plain(value) for name, value in rows.iloc[-1].items()}
+    known = {name: value for name, value in totals.items() if value is not None}
+    record = {
+        "stack": method,
+        "config": {"suite": known.get("suite"), "rules": known.get("rules", 1), "method": method, "seed": seed,
+                   "budget": {known["currency"]: known["budget"]} if "budget" in known else {}},
+        "spec": {"plugins": read(known.get("plugins"), [])},
+        "clips": known.get("clips", False), "experimental": known.get("experimental", False),
+        "provenance": {**{name: known[name] for name in PROVENANCE if name in known},
+                       "packages": read(known.get("packages"), {})},
+        **{name: known[name] for name in ("trial_key", "semantics") if name in known},
+        **{name: read(known[name], None) for name in ("digests", "tuning") if name in known},
+    }  # fmt: skip
+    result = {"status": known["status"], **{name: known[name] for name in ("steps", "clip_share") if name in known}}
+    if "total_spent" in known:
+        result["spent"] = known["total_spent"]
+    told = {
+        "result.json": result,
+        "ledger.json": {
+            "categories": with_stem(known, "charge_"), "counts": with_stem(known, "count_"),
+            "total": {"seconds": known.get("seconds", math.nan)},
+        },
+        "evaluations.jsonl": evaluations(rows),
+        "answers": answers,
+    }  # fmt: skip
+    return Trial(folder / f"{method} seed {seed}", method, seed, record, told)
+
+
+def plain(value: Any) -> Any:
+    """A cell as Python has it; None where it is empty."""
+    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in {"<NA>", "nan", "None"}:
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def read(text: Any, default: Any) -> Any:
+    """A small structure from its JSON."""
+    return json.loads(text) if isinstance(text, str) else default
+
+
+def with_stem(known: Mapping[str, Any], stem: str) -> dict[str, Any]:
+    """The columns whose names begin with `stem`, by the rest of their names."""
+    return {name.removeprefix(stem): value for name, value in known.items() if name.startswith(stem)}
+
+
+def evaluations(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """The evaluations as a run directory has them."""
+    if "task" not in rows:  # no trial has been evaluated
+        return []
+    found: dict[int, dict[str, Any]] = {}
+    measures = [name for name in MEASURES if name in rows]
+    shown = rows[["step", "spent", "progress", "task", *measures]]
+    for step, spent, progress, task, *values in shown.itertuples(index=False, name=None):
+        if not isinstance(task, str):
+            continue
+        at = found.setdefault(int(step), {"step": int(step), "spent": spent, "progress": progress, "tasks": {}})
+        at["tasks"][task] = {
+            name: plain(value) for name, value in zip(measures, values, strict=True) if plain(value) is not None
+        }
+    for evaluation in found.values():
+        scores = [values["pass_at_1"] for values in evaluation["tasks"].values() if "pass_at_1" in values]
+        evaluation["score"] = math.fsum(scores) / len(scores) if scores else None
+    return list(found.values())
+
+
+def answers_of(folder: Path) -> dict[tuple[Any, Any], dict[str, Answers]]:
+    """(method, seed) -> task -> answers; {} where they were not exported."""
+    import pandas as pd
+
+    if not (folder / ITEMS).is_file():
+        return {}
+    found: dict[tuple[Any, Any], dict[str, Answers]] = {}
+    table = pd.read_parquet(folder / ITEMS)
+    if table.empty:
+        return {}
+    for (method, seed, task), rows in table.groupby(["method", "seed", "task"], sort=False, observed=True):
+        found.setdefault((method, seed), {})[str(task)] = Answers(
+            tuple(map(str, rows["key"])), rows["greedy"].to_numpy(bool),
+            rows["correct"].to_numpy(np.int64), rows["samples"].to_numpy(np.int64),
+        )  # fmt: skip
+    return found
+
+
+def older(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """trials.csv of exports that have no scores.parquet, with the columns that it lacks from the suite's file."""
+    names = {
+        name: ("count_" if name.removeprefix("ledger_").startswith(COUNTED) else "charge_")
+        + name.removeprefix("ledger_")
+        for name in table
+        if name.startswith("ledger_")
+    }
+    suite = yaml12.load(folder / "suite.yaml")[0] if (folder / "suite.yaml").is_file() else {}
+    budget = {name: value for name, value in dict(suite.get("budget") or {}).items() if isinstance(value, (int, float))}
+    made = table.rename(columns=names).assign(suite=suite.get("name"), rules=suite.get("rules", 1))
+    if budget:
+        made["currency"], made["budget"] = next(iter(budget.items()))
+    if "count_steps" in made:
+        made["steps"] = made["count_steps"]
+    return made
