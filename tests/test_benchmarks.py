@@ -1,5 +1,7 @@
-"""The benchmark of estimators runs, and its list of exceptions is about methods that exist."""
+"""Benchmarks run; the list of exceptions of one is about methods that exist, and the GPU check can fail."""
 
+import importlib
+import json
 import runpy
 import subprocess
 import sys
@@ -30,3 +32,41 @@ def test_estimators_are_measured():
     assert done.returncode == 0, done.stderr
     assert "3 of 3 within 1000.0x" in done.stdout  # both hooks of grpo, the weights of ppo
     assert "ppo                          estimate_advantages  cannot run here" in done.stdout
+
+
+BLOCKED = """
+import runpy
+import sys
+
+for name in ("pluggy", "pydantic", "typer", "mlflow", "lm_eval", "datasets", "scipy", "pandas"):
+    sys.modules[name] = None  # as if it were not installed
+sys.argv = ["gpu_check.py", "--toy"]
+runpy.run_path("gpu_check.py", run_name="__main__")
+"""
+
+
+def test_the_gpu_check_runs_at_toy_size_with_torch_and_transformers_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED], cwd=BENCHMARKS, capture_output=True, text=True, check=False, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    checked = found["correctness"]["toy"]
+    assert checked["passed"]
+    assert checked["sampler_gap"] < 1e-4  # the cache and whole passes agree in float32
+    assert checked["logp_gap"] > 0  # bfloat16 was really used
+    assert found["speed"]["toy"]["step_seconds"] > 0
+
+
+def test_the_gpu_check_fails_where_the_sampler_is_wrong(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    check = importlib.import_module("gpu_check")
+    right = check.sample
+
+    def off_by_one(*args, **kwargs):
+        rollouts = right(*args, **kwargs)
+        return rollouts.replace(completion_ids=rollouts.completion_ids.roll(1, 1))
+
+    monkeypatch.setattr(check, "sample", off_by_one)
+    assert check.main(["--toy", "--device", "cpu"]) == 1
+    assert not json.loads(capsys.readouterr().out.splitlines()[-1])["correctness"]["toy"]["passed"]
