@@ -12,7 +12,7 @@ __all__ = ["COMMANDS", "app", "main"]
 
 COMMANDS = (
     "run", "status", "methods", "explain", "check", "claims", "lab", "new", "leaderboard", "compare", "power",
-    "estimate", "evaluate", "ui", "models", "warmstart", "doctor", "clean",
+    "estimate", "evaluate", "ui", "models", "warmstart", "doctor", "clean", "cite",
 )  # fmt: skip
 
 
