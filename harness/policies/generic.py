@@ -36,6 +36,11 @@ class GenericBackbone:
         self.keeps_logits = "logits_to_keep" in self.takes
         self.output = model.get_output_embeddings()
         self.cache_bytes = cache_bytes(model, 4)
+        if precision == "float64" and getattr(inner.config, "_attn_implementation", None) == "eager":
+            raise UsageError(
+                f"policy.dtype float64: {type(inner).__name__} computes attention in float32, where the float64 mask of "
+                "padding is minus infinity; use float32, or set policy.attention to sdpa if the model has it"
+            )
         if recompute:
             recompute_layers(inner)
         self.body: Any = None

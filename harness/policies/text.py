@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -30,8 +31,8 @@ class Text:
         self.tokenizer = tokenizer
         self.chat = bool(template) if chat is None else chat
         self.options = dict(options or {})
-        if "strftime_now" in str(template):
-            self.options.setdefault("strftime_now", TODAY.strftime)
+        if self.chat and "strftime_now" in str(template):
+            self.options.setdefault("chat_template", _undated(tokenizer.get_chat_template()))
         self._pieces: dict[int, str] = {}
 
     def encode(self, text: str) -> list[int]:
@@ -106,3 +107,8 @@ class Text:
         if len(ids) != 1:
             raise UsageError(f"policy.stop: {text!r} is {len(ids)} tokens of this tokenizer; give texts that are one")
         return ids[0]
+
+
+def _undated(template: str) -> str:
+    """The template with the date of today, where it asks for it, made one that stays."""
+    return re.sub(r"""strftime_now\(\s*(["'])(.*?)\1\s*\)""", lambda call: repr(TODAY.strftime(call[2])), template)
