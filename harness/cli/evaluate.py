@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,9 @@ def evaluate(  # noqa: PLR0917 (typer reads the options from the signature)
     k: Annotated[int | None, typer.Option("--pass-k", min=1, help="k of pass@k; default: the samples.")] = None,
     temperature: Annotated[float, typer.Option(min=1e-6, help="Temperature of the samples.")] = 1.0,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest completion; default: the task's own.")] = None,
+    shots: Annotated[
+        int | None, typer.Option(min=0, help="Examples before a problem of lm-eval; default: the task's own number.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Keys the sampling noise.")] = 0,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float64.")] = "float32",
@@ -62,18 +66,11 @@ def evaluate(  # noqa: PLR0917 (typer reads the options from the signature)
     policy = Policy.load(model, dtype=dtype, device=device)
     report, measures = None, []
     if theirs:  # first: a name that is unknown should not cost an evaluation
-        from harness.evaluation.external import evaluate_external
-
-        measures = evaluate_external(
-            policy,
-            theirs,
-            limit=problems,
-            seed=seed,
-            batch=min(batch, 64),
-            max_tokens=max_tokens,
-            include=include,
-            known=known,
-        )
+        measures = _evaluate_theirs(
+            policy, theirs, include, known, sandbox,
+            limit=problems, seed=seed, batch=min(batch, 64), max_tokens=max_tokens, shots=shots, samples=samples, k=k,
+            temperature=temperature,
+        )  # fmt: skip
     if ours:
         settings = {
             "problems": problems or 500, "samples": samples, "temperature": temperature, "max_tokens": max_tokens,
@@ -85,6 +82,20 @@ def evaluate(  # noqa: PLR0917 (typer reads the options from the signature)
         print(json.dumps((report.summary() if report else {}) | ({"lm_eval": rows} if rows else {}), indent=2))
         return
     _print(report, measures, samples)
+
+
+def _evaluate_theirs(
+    policy: Any, names: list[str], include: Path | None, known: Sequence[str], mode: str, **asking: Any
+) -> list[Measure]:
+    import contextlib
+
+    from harness.evaluation.external import CODE_TASKS, Asking, evaluate_external
+    from harness.tasks.sandbox import Sandbox
+
+    with contextlib.ExitStack() as stack:
+        needed = any(name in CODE_TASKS for name in names)
+        sandbox = stack.enter_context(Sandbox(mode)) if needed else None  # type: ignore[arg-type]
+        return evaluate_external(policy, names, Asking(**asking), include=include, known=known, sandbox=sandbox)
 
 
 def _evaluate_ours(
@@ -101,7 +112,11 @@ def _evaluate_ours(
     with contextlib.ExitStack() as stack:
         needed = any(task.needs_sandbox for task in loaded)
         sandbox = stack.enter_context(Sandbox(mode)) if needed else None  # type: ignore[arg-type]
-        return evaluate_tasks(policy, loaded, EvaluationConfig(**settings), seed=seed, sandbox=sandbox, k=k)
+        report = evaluate_tasks(policy, loaded, EvaluationConfig(**settings), seed=seed, sandbox=sandbox, k=k)
+    for task in loaded:
+        for note in task.notes():
+            typer.echo(note, err=True)
+    return report
 
 
 def _print(report: EvalReport | None, measures: list[Measure], samples: int) -> None:
@@ -126,3 +141,6 @@ def _print(report: EvalReport | None, measures: list[Measure], samples: int) -> 
             stderr = "-" if measure.stderr is None else f"{measure.stderr:.4f}"
             table.add_row(measure.task, measure.metric, f"{measure.value:.4f}", stderr, str(measure.problems))
         console.print(table)
+        for measure in measures:
+            if measure.metric == "truncated" and measure.value > TRUNCATED_WARNING:
+                console.print(f"{measure.task}: {measure.value:.1%} of the answers were cut; raise --max-tokens")

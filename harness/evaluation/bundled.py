@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,7 +61,14 @@ def evaluate(
 
             sandbox = stack.enter_context(Sandbox())
         stack.enter_context(silent())
-        return _evaluate(policy, Session(named, config.split, config.problems, k, sandbox), config, seed, system)
+        about = Session(named, config.split, config.problems, k, sandbox)
+        report = _evaluate(policy, about, config, seed, system)
+        if not config.tasks:
+            return report
+        from harness.evaluation.others import evaluate_others
+
+        others = evaluate_others(policy, config, seed=seed, sandbox=sandbox, system=system, k=k)
+        return dataclasses.replace(report, others=others)
 
 
 def _evaluate(policy: Policy, about: Session, config: EvaluationConfig, seed: int, system: str | None) -> EvalReport:
@@ -75,11 +83,15 @@ def _evaluate(policy: Policy, about: Session, config: EvaluationConfig, seed: in
                 policy, seed=seed, batch=config.batch, max_tokens=config.max_tokens or task.max_tokens,
                 temperature=config.temperature, system=system,
             )  # fmt: skip
-            loaded = _load(name, 1 + config.samples)
+            loaded, before = _load(name, 1 + config.samples), getattr(task, "timeouts", 0)
             answer = lm_eval.evaluate(lm=model, task_dict=loaded, bootstrap_iters=0, log_samples=False)
             result = answer["results"][_name(name)]
             rows[name] = {metric: float(result[f"{metric},{FILTER}"]) for metric in METRICS}
             rows[name] |= {"k": about.k, "problems": len(about.problems(name))}
+            if (late := getattr(task, "timeouts", 0)) > before:
+                rows[name]["timeouts"] = late - before  # answers that could not be compared in time: wrong
+            if model.shortened:
+                rows[name]["shortened"] = len(model.shortened)  # prompts that left no room for an answer
     return EvalReport(rows, about.items, about.examples)
 
 

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 
+from harness.evaluation.answers import Answer, stopped
+from harness.evaluation.asked import chunks, runs
 from harness.policies.padding import length_mask, pad_left, pad_right
 from harness.policies.policy import Policy
 from harness.policies.rollouts import Request
 from harness.policies.sampler import Sampler
 
-__all__ = ["Answer", "PolicyLM"]
+__all__ = ["PolicyLM"]
 
 STREAM = "evaluation"  # its noise is its own: evaluating never moves what training draws
 DEFAULT_TOKENS = 256  # lm-eval's own limit where a task names none
 DEFAULT_CONTEXT = 2048
-
-
-class Answer(str):
-    """A completion's text that remembers how long it was, in tokens, and whether the limit cut it."""
-
-    __slots__ = ("tokens", "truncated")
-
-    tokens: int
-    truncated: bool
-
-    @classmethod
-    def of(cls, text: str, tokens: int, truncated: bool) -> Answer:
-        answer = cls(text)
-        answer.tokens = tokens
-        answer.truncated = truncated
-        return answer
 
 
 class PolicyLM(LM):
@@ -65,6 +51,7 @@ class PolicyLM(LM):
         self.temperature = temperature
         self.system = system
         self.chat = chat
+        self.shortened: set[tuple[str, int]] = set()  # documents whose prompt did not fit: (task, number)
 
     # -- generation ----------------------------------------------------------------------------------------------
 
@@ -73,9 +60,9 @@ class PolicyLM(LM):
 
         `greedy_first` in a task's generation_kwargs makes the first of the repeats greedy; without sampling all are.
         """
-        asked = list(_runs(requests))
+        asked = list(runs(requests))
         answers: list[str] = []
-        for chunk in _chunks(asked, self.batch):
+        for chunk in chunks(asked, self.batch):
             wanted = [request for instance, count in chunk for request in self._requests(instance, count)]
             rollouts = self.sampler.generate(wanted, seed=self.seed, step=0, stream=STREAM)
             lengths, cut = rollouts.lengths.tolist(), rollouts.truncated.tolist()
@@ -85,14 +72,14 @@ class PolicyLM(LM):
                 until = _until(instance.args[1])
                 mine = texts[at : at + (count if _samples(instance.args[1]) else 1)]
                 at += len(mine)
-                mine = [_cut(text, until) for text in mine]
+                mine = [stopped(text, until) for text in mine]
                 answers += mine if len(mine) == count else mine * count  # greedy copies are one text
         return answers
 
     def _requests(self, instance: Instance, count: int) -> list[Request]:
         context, options = instance.args[0], instance.args[1]
-        ids = tuple(self._encode(context))
         limit = self.max_tokens or int(options.get("max_gen_toks", DEFAULT_TOKENS))
+        ids = self._fitting(instance, self._encode(context), limit)
         known = instance.doc.get("key") if isinstance(instance.doc, dict) else None
         key = str(known or f"{instance.task_name}/{instance.doc_id}")
         greedy = Request(key, ids, 1, max_tokens=limit, greedy=True)
@@ -102,6 +89,13 @@ class PolicyLM(LM):
         temperature = self.temperature or float(options.get("temperature") or 1.0)
         sampled = Request(key, ids, count - first, temperature=temperature, max_tokens=limit)
         return [greedy, sampled] if first else [sampled]
+
+    def _fitting(self, instance: Instance, ids: list[int], limit: int) -> tuple[int, ...]:
+        """The end of a prompt that leaves no room for its answer, as lm-eval's own models keep it; and say so."""
+        room = max(self.context - limit, 1)
+        if len(ids) > room:
+            self.shortened.add((str(instance.task_name), int(instance.doc_id or 0)))
+        return tuple(ids[-room:])
 
     def _encode(self, context: str) -> list[int]:
         return self.policy.encode(context) if self.chat else self.policy.encode_prompt(context, self.system)
@@ -180,30 +174,6 @@ class PolicyLM(LM):
         )  # fmt: skip
 
 
-def _runs(requests: Sequence[Instance]) -> Iterator[tuple[Instance, int]]:
-    """Each distinct request with how often it stands in a row: lm-eval repeats the object itself."""
-    at = 0
-    while at < len(requests):
-        end = at
-        while end < len(requests) and requests[end] is requests[at]:
-            end += 1
-        yield requests[at], end - at
-        at = end
-
-
-def _chunks(asked: Sequence[tuple[Instance, int]], batch: int) -> Iterator[list[tuple[Instance, int]]]:
-    chunk: list[tuple[Instance, int]] = []
-    rows = 0
-    for instance, count in asked:
-        if chunk and rows + count > batch:
-            yield chunk
-            chunk, rows = [], 0
-        chunk.append((instance, count))
-        rows += count
-    if chunk:
-        yield chunk
-
-
 def _samples(options: dict[str, Any]) -> bool:
     return bool(options.get("do_sample")) or float(options.get("temperature") or 0) > 0
 
@@ -211,9 +181,3 @@ def _samples(options: dict[str, Any]) -> bool:
 def _until(options: dict[str, Any]) -> list[str]:
     until = options.get("until") or []
     return [until] if isinstance(until, str) else list(until)
-
-
-def _cut(answer: Answer, until: Sequence[str]) -> Answer:
-    """The answer up to the first stop text; one that was found means that the limit did not cut it."""
-    found = [at for stop in until if stop and (at := answer.find(stop)) >= 0]
-    return Answer.of(answer[: min(found)], answer.tokens, False) if found else answer

@@ -19,14 +19,17 @@ class EvalReport:
     """An evaluation of one policy.
 
     `tasks[name]`: accuracy (greedy), pass_at_1 and pass_at_k (sampled), k, length (mean tokens of the samples, end
-    token included), truncated (their share cut at the limit), problems (how many). `items`: a dict per problem with
-    task, key, greedy (bool), correct_samples, samples, text (of the greedy answer, shortened). `examples`: a few
-    completions with their texts.
+    token included), truncated (their share cut at the limit), problems (how many); where there are any, shortened
+    (prompts that left no room for an answer) and timeouts (answers that could not be compared in time, wrong). `items`:
+    a dict per problem with task, key, greedy (bool), correct_samples, samples, text (of the greedy answer, shortened).
+    `examples`: a few completions with their texts. `others`: what was measured on tasks that are not trained on, a
+    dict per number with task, metric, value, stderr, problems; no part of the score.
     """
 
     tasks: Mapping[str, Mapping[str, float]]
     items: Sequence[Mapping[str, Any]] = ()
     examples: Sequence[Mapping[str, Any]] = ()
+    others: Sequence[Mapping[str, Any]] = ()
 
     @property
     def score(self) -> float:
@@ -35,7 +38,8 @@ class EvalReport:
 
     def summary(self) -> dict[str, Any]:
         """Tasks and score, as JSON."""
-        return {"tasks": {name: dict(row) for name, row in self.tasks.items()}, "score": self.score}
+        others = {"others": [dict(row) for row in self.others]} if self.others else {}
+        return {"tasks": {name: dict(row) for name, row in self.tasks.items()}, "score": self.score} | others
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import datasets
+import numpy as np
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
+from harness.evaluation.answers import Answer
 from harness.evaluation.report import pass_at_k
 from harness.evaluation.session import Session, session_of
-from harness.tasks.base import Problem
-
-if TYPE_CHECKING:
-    from harness.evaluation.model import Answer
+from harness.tasks.base import Problem, Task
 
 __all__ = ["documents", "process_results"]
 
@@ -50,7 +49,7 @@ class Score(Filter):
         current = session_of(self.task)
         task = current.tasks[self.task]
         known = {problem.key: problem for problem in current.problems(self.task)}
-        answers = [list(row) for row in resps]
+        answers = [[_ended(task, answer) for answer in row] for row in resps]
         problems = [known[doc["key"]] for doc in docs]
         flat = [(problem, answer) for problem, row in zip(problems, answers, strict=True) for answer in row]
         texts, cut = [str(answer) for _, answer in flat], [getattr(answer, "truncated", False) for _, answer in flat]
@@ -63,9 +62,17 @@ class Score(Filter):
             columns = task.score_texts([problem for problem, _ in flat], texts, cut, sandbox=sandbox)
         right = iter(task.correct(columns).tolist())
         verdicts = [[next(right) for _ in row] for row in answers]
-        for problem, row, verdict in zip(problems[:EXAMPLES], answers, verdicts, strict=False):
-            current.examples += [_example(problem, *pair) for pair in zip(row[:3], verdict, strict=False)]
+        paid = iter(_rewards(task, columns).tolist())
+        rewards = [[next(paid) for _ in row] for row in answers]
+        for problem, *row in zip(problems[:EXAMPLES], answers, verdicts, rewards, strict=False):
+            current.examples += [_example(problem, *one) for one in zip(*row, strict=True)][:3]
         return [_metrics(current, *triple) for triple in zip(problems, answers, verdicts, strict=True)]
+
+
+def _ended(task: Task, answer: Answer | str) -> Answer:
+    """The answer up to where the task says that it ends; what is no answer of ours has its characters for tokens."""
+    text, truncated = task.ended(str(answer), bool(getattr(answer, "truncated", False)))
+    return Answer.of(text, getattr(answer, "tokens", len(answer)), truncated)
 
 
 def _metrics(current: Session, problem: Problem, answers: Sequence[Answer], right: Sequence[bool]) -> dict[str, float]:
@@ -95,9 +102,16 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _example(problem: Problem, answer: Answer, right: bool) -> dict[str, Any]:
+def _rewards(task: Task, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What each completion [M] earns in training by the task's own weights; what does not apply adds nothing."""
+    weighted = [task.reward_weights.get(name, 0.0) * np.nan_to_num(column) for name, column in columns.items()]
+    return np.sum(weighted, axis=0)
+
+
+def _example(problem: Problem, answer: Answer, right: bool, reward: float) -> dict[str, Any]:
     return {
-        "task": problem.task, "key": problem.key, "prompt": problem.prompt, "text": str(answer), "correct": right,
+        "task": problem.task, "key": problem.key, "prompt": problem.prompt, "text": str(answer),
+        "answer": _shortened(str(problem.answer)), "correct": right, "reward": round(reward, 4),
         "tokens": getattr(answer, "tokens", None), "truncated": getattr(answer, "truncated", False),
     }  # fmt: skip
 

@@ -23,6 +23,10 @@ def check_suite(suite: Suite) -> None:
         if name not in columns:
             raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
     resolve(suite.policy.model, suite.policy.revision)
+    if suite.evaluation.tasks:
+        from harness.evaluation.others import check_others
+
+        check_others(suite.evaluation.tasks)
     if any(getattr(task, "needs_sandbox", False) for task in tasks):
         _try_sandbox(suite)
 

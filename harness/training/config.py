@@ -139,6 +139,9 @@ class EvaluationConfig(Section):
     max_tokens: int | None = None  # None: the sampling section's
     batch: int = Field(256, ge=1)
     split: Literal["test", "validation"] = "test"
+    tasks: tuple[str, ...] = ()  # others than are trained on, lm-eval's too; measured, no part of the score
+    tasks_max_tokens: int | None = Field(None, ge=1)  # None: each task's own
+    shots: int | None = Field(None, ge=0)  # examples before a problem of lm-eval; None: the task's own number
 
 
 class Limits(Section):

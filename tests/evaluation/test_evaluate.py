@@ -121,7 +121,8 @@ def test_items_add_up_to_the_rates(embedded, sandbox):
         assert row["pass_at_1"] == pytest.approx(np.mean([item["correct_samples"] / 3 for item in mine]))
         assert row["pass_at_k"] == pytest.approx(np.mean([item["correct_samples"] > 0 for item in mine]))
     assert report.score == pytest.approx(np.mean([row["pass_at_1"] for row in report.tasks.values()]))
-    assert {"task", "key", "prompt", "text", "correct", "tokens", "truncated"} == set(report.examples[0])
+    about = {"task", "key", "prompt", "text", "answer", "correct", "reward", "tokens", "truncated"}
+    assert about == set(report.examples[0])
 
 
 def test_items_keep_the_greedy_answer_shortened(embedded, monkeypatch):

@@ -1,8 +1,4 @@
-"""The model as lm-eval sees it, our files under lm-eval's own evaluator, and other people's task files."""
-
-import functools
-import json
-import random
+"""The model as lm-eval sees it, and our files under lm-eval's own evaluator."""
 
 import lm_eval
 import numpy as np
@@ -11,10 +7,7 @@ import torch
 from lm_eval.api.instance import Instance
 from lm_eval.tasks import TaskManager
 
-from harness.errors import HarnessError, UsageError
-from harness.evaluation import external
 from harness.evaluation.bundled import TASK_FILES
-from harness.evaluation.external import evaluate_external
 from harness.evaluation.model import PolicyLM
 from harness.evaluation.quiet import silent
 
@@ -95,92 +88,3 @@ def test_the_files_stand_alone(embedded):
         samples = results["samples"][name]
         assert len(samples) == 3
         assert len(samples[0]["resps"][0]) == 5
-
-
-# -- other people's files ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path):
-    rows = [{"question": f"{i}+1=", "answer": str(i + 1)} for i in range(6)]
-    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    common = (
-        f"dataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path}/data.jsonl}}}}\n"
-        "test_split: test\ndoc_to_text: question\n"
-    )
-    (tmp_path / "sums.yaml").write_text(
-        f"task: sums\n{common}doc_to_target: answer\noutput_type: generate_until\n"
-        "generation_kwargs: {until: ['x'], max_gen_toks: 3}\n"
-    )
-    (tmp_path / "choice.yaml").write_text(
-        f"task: choice\n{common}doc_to_target: 0\noutput_type: multiple_choice\ndoc_to_choice: ['1', '2']\n"
-    )
-    (tmp_path / "unsafe.yaml").write_text(
-        f"task: unsafe\n{common}doc_to_target: answer\noutput_type: generate_until\nunsafe_code: true\n"
-    )
-    (tmp_path / "far.yaml").write_text(
-        "task: far\ndataset_path: nobody/nothing\ntest_split: test\ndoc_to_text: q\ndoc_to_target: a\n"
-        "output_type: generate_until\n"
-    )
-    return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch, tmp_path):
-    import datasets.config
-
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_any_task_file_runs(tiny, folder):
-    random.seed(0)
-    before = random.getstate(), torch.get_rng_state().tolist()
-    measures = evaluate_external(tiny, ["sums", "choice"], limit=4, include=folder)
-    assert (random.getstate(), torch.get_rng_state().tolist()) == before
-    found = {(m.task, m.metric): m for m in measures}
-    assert found["sums", "exact_match"].problems == 4
-    assert 0 <= found["choice", "acc"].value <= 1
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_runs_code_here_is_refused(tiny, folder):
-    with pytest.raises(HarnessError, match="never does"):
-        evaluate_external(tiny, ["unsafe"], include=folder)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_data_out_of_reach_is_one_line(tiny, folder):
-    with pytest.raises(HarnessError, match=r"'far': its data cannot be reached.*nobody/nothing.*HF_HOME") as raised:
-        evaluate_external(tiny, ["far"], include=folder)
-    assert "\n" not in str(raised.value)
-
-
-def test_an_unknown_name_has_a_neighbour(tiny, folder, monkeypatch):
-    managers = []
-
-    class Few(TaskManager):
-        def __init__(self, include_path=None, include_defaults=True):
-            managers.append(include_defaults)
-            super().__init__(include_path=str(folder), include_defaults=False)
-
-    monkeypatch.setattr("lm_eval.tasks.TaskManager", Few)
-    with pytest.raises(UsageError, match=r"'summs'.*'sums'"):
-        external.evaluate_external(tiny, ["summs"], include=folder)
-    with pytest.raises(UsageError, match=r"'mth'.*'math'"):
-        external.evaluate_external(tiny, ["mth"], known=["math"])
-    assert managers == [False, True, True]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.filterwarnings("ignore")
-def test_names_of_lm_eval_itself(tiny, monkeypatch):
-    monkeypatch.setattr("lm_eval.tasks.TaskManager", functools.cache(TaskManager))  # reading 14,000 names takes long
-    with pytest.raises(HarnessError, match="'gsm8k': its data cannot be reached"):
-        evaluate_external(tiny, ["gsm8k"])
-    with pytest.raises(HarnessError, match="'humaneval'"):
-        evaluate_external(tiny, ["humaneval"])
-    with pytest.raises(UsageError, match="gsm8k"):
-        evaluate_external(tiny, ["gsm8kk"])
