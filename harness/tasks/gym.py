@@ -94,9 +94,14 @@ class ReasoningGymTask(Task):
 
     def notes(self) -> Sequence[str]:
         """What became of the draws, and answers whose scorer took too long."""
-        late = self._worker.timeouts
+        late = self.timeouts
         said = (self.counts.told(), f"{late} answers took their scorer too long and count as wrong" if late else "")
         return [f"{self.name}: {one}" for one in said if one]
+
+    @property
+    def timeouts(self) -> int:
+        """Answers that their scorer took too long over; they count as wrong."""
+        return self._worker.timeouts
 
     def digest(self) -> str:
         """That of a task, and the version whose scorers decide."""

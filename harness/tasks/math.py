@@ -10,18 +10,17 @@ import functools
 import random
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from harness.tasks.base import Columns, Problem, Split, Task, check_split, hash_split
+from harness.tasks.base import Problem, Split, check_split, hash_split
+from harness.tasks.short_answers import ShortAnswers
 
 __all__ = ["MathTask", "canonical_sum", "draw_terms", "prompt_of", "scratchpad"]
 
 OPERANDS = (2, 3, 3, 4, 4)  # how many a problem has, each as often as it stands here
 LARGEST = 50
 SIZES = {"train": 16384, "validation": 1000, "test": 1000}
-BREVITY_SCALE = 40  # characters at which brevity has fallen to 0
 
 _NUMBER = r"(?:0|-?[1-9]\d*)"
 _WELL_FORMED = re.compile(rf"(?:{_NUMBER}[+-]\d+={_NUMBER};)*#{_NUMBER}", re.ASCII)
@@ -74,7 +73,7 @@ def _split(split: Split) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-class MathTask(Task):
+class MathTask(ShortAnswers):
     """Chained integer arithmetic with an optional scratchpad.
 
     Columns: `correct` (the number after the last `#`, else the last number of the text, is the sum), `format` (an
@@ -84,9 +83,8 @@ class MathTask(Task):
     """
 
     name = "math"
-    columns = ("correct", "format", "brevity")
     token_column_names = ("steps",)
-    correct_column = "correct"
+    brevity_scale = 40
 
     def __init__(self, reward_weights: dict[str, float] | None = None, max_tokens: int = 40) -> None:
         # An outcome reward by default: `steps` is measured, and trains only where a suite gives it a weight.
@@ -98,26 +96,15 @@ class MathTask(Task):
         check_split(split)
         return _split(split)[:limit]
 
-    def score_texts(
-        self,
-        problems: Sequence[Problem],
-        texts: Sequence[str],
-        truncated: Sequence[bool],
-        *,
-        sandbox: Any = None,  # noqa: ARG002
-    ) -> Columns:
-        """Columns `correct`, `format`, `brevity`, each [M]."""
-        done = ~np.asarray(truncated, dtype=bool)
-        answers = [_answer(text) for text in texts]
-        right = [found == str(problem.answer) for found, problem in zip(answers, problems, strict=True)]
-        formed = [_WELL_FORMED.fullmatch(text) is not None for text in texts]
-        lengths = np.array([len(text) for text in texts], dtype=np.float64)
-        said = np.array([found is not None for found in answers], dtype=bool)
-        return {
-            "correct": (np.array(right, dtype=bool) & done).astype(np.float64),
-            "format": (np.array(formed, dtype=bool) & done).astype(np.float64),
-            "brevity": np.clip(1 - lengths / BREVITY_SCALE, 0, 1) * said,
-        }
+    def stated(self, text: str) -> int | None:
+        """The number after the last `#`, without one the last of the text."""
+        marked = _MARKED.findall(text)
+        found = marked[-1] if marked else next(reversed(_INTEGER.findall(text)), None)
+        return None if found is None or len(found) > 12 else int(found)
+
+    def well_formed(self, text: str) -> bool:
+        """Steps, if any, then `#` and the number; nothing else."""
+        return _WELL_FORMED.fullmatch(text) is not None
 
     def token_columns(self, problem: Problem, token_texts: Sequence[str]) -> dict[str, list[float]]:
         """`steps`: step i is right if it starts from what step i-1 stated, applies term i, and adds up."""
@@ -131,12 +118,3 @@ class MathTask(Task):
                 values[int(np.searchsorted(ends, step.end(), side="left"))] += worth
             running = result
         return {"steps": values}
-
-
-def _answer(text: str) -> str | None:
-    """The canonical digits of the stated answer, None where no number is stated."""
-    marked = _MARKED.findall(text)
-    found = marked[-1] if marked else next(reversed(_INTEGER.findall(text)), None)
-    if found is None or len(found) > 12:
-        return None
-    return str(int(found))

@@ -11,18 +11,17 @@ import functools
 import random
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from harness.errors import UsageError, nearest
 from harness.tasks.answers import find_answer
-from harness.tasks.base import Columns, Problem, Split, Task, check_split, hash_split
+from harness.tasks.base import Problem, Split, check_split, hash_split
+from harness.tasks.short_answers import ShortAnswers
 
 __all__ = ["KINDS", "Kind", "WordProblemTask"]
 
 SIZES = {"train": 8192, "validation": 1000, "test": 1000}
-BREVITY_SCALE = 400  # characters at which brevity has fallen to 0
 INSTRUCTION = "Think briefly, then end with #### and the number."
 
 PEOPLE = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Henry", "Iris", "Jack", "Laura", "Max")
@@ -132,7 +131,7 @@ def _split(split: Split) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-class WordProblemTask(Task):
+class WordProblemTask(ShortAnswers):
     """Arithmetic word problems.
 
     Columns: `correct` (the number behind the last `####`, without one the last number of the text), `format` (the text
@@ -143,8 +142,7 @@ class WordProblemTask(Task):
     """
 
     name = "word-problems"
-    columns = ("correct", "format", "brevity")
-    correct_column = "correct"
+    brevity_scale = 400
 
     def __init__(
         self,
@@ -169,23 +167,10 @@ class WordProblemTask(Task):
         ]
         return chosen[:limit]
 
-    def score_texts(
-        self,
-        problems: Sequence[Problem],
-        texts: Sequence[str],
-        truncated: Sequence[bool],
-        *,
-        sandbox: Any = None,  # noqa: ARG002
-    ) -> Columns:
-        """Columns `correct`, `format`, `brevity`, each [M]."""
-        done = ~np.asarray(truncated, dtype=bool)
-        answers = [find_answer(text) for text in texts]
-        right = np.array([a == problem.answer for a, problem in zip(answers, problems, strict=True)], dtype=bool)
-        formed = np.array([_WELL_FORMED.fullmatch(text) is not None for text in texts], dtype=bool)
-        said = np.array([answer is not None for answer in answers], dtype=bool)
-        lengths = np.array([len(text) for text in texts], dtype=np.float64)
-        return {
-            "correct": (right & done).astype(np.float64),
-            "format": (formed & done).astype(np.float64),
-            "brevity": np.clip(1 - lengths / BREVITY_SCALE, 0, 1) * said,
-        }
+    def stated(self, text: str) -> Fraction | None:
+        """The number behind the last `####`, without one the last of the text."""
+        return find_answer(text)
+
+    def well_formed(self, text: str) -> bool:
+        """Any text that ends with `####` and an integer."""
+        return _WELL_FORMED.fullmatch(text) is not None
