@@ -21,6 +21,7 @@ CHOOSING = ("table", "markdown", "latex")  # formats whose columns can be chosen
 OUT = Path("runs")
 PLUGIN_HELP = "A file with methods of your own; may be repeated. Those that the runs were made with are known."
 TARGET_HELP = "Score of the budget to target: 0.45, or 80% of the baseline's gain; its mean final score by default."
+FIGURES_HELP = "With --export: figures as pdf or svg too, for papers; may be repeated."
 WIDE = 160  # of a table that goes into a file or a pipe
 
 
@@ -41,6 +42,7 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
     form: Annotated[str, typer.Option("--format", help="table, markdown, csv, html, json or latex.")] = "table",
     merge: Annotated[bool, typer.Option(help="Make one board of several directories of the same suite.")] = False,
     export: Annotated[Path | None, typer.Option(help="Write tables, figures and raw data to this folder.")] = None,
+    figures: Annotated[list[str] | None, typer.Option(help=FIGURES_HELP)] = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
     plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
     rebuild: Annotated[bool, typer.Option(help="Bring MLflow to what the files say.")] = False,
@@ -55,13 +57,15 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
         raise UsageError(f"{len(suites)} directories: --merge makes one board of them, else name one")
     if rebuild and len(suites) > 1:
         raise UsageError("--rebuild: a merged board is no directory of runs; rebuild each one for itself")
+    if figures and export is None:
+        raise UsageError("--figures: --export FOLDER says where to write them")
     directories = [runs_of(suite, out) for suite in suites]
     board = load_board(directories, metric, baseline, plugin or (), reduce=reduce, target=target)
     show(board, form, columns)
     if export is not None:
         from harness.leaderboard.export import export as write
 
-        for path in write(board, export):
+        for path in write(board, export, figures or ()):
             typer.echo(str(path), err=True)
     if rebuild:
         from harness.tracking import default_uri, sync

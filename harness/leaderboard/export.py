@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness import yaml12
@@ -16,10 +17,14 @@ from harness.leaderboard.scores import items_table, origins, public_suite, score
 __all__ = ["export"]
 
 
-def export(board: Board, folder: Path) -> list[Path]:
-    """Write the board's tables and figures and the raw data behind them; returns the files."""
+def export(board: Board, folder: Path, also: Sequence[str] = ()) -> list[Path]:
+    """Write the board's tables and figures and the raw data behind them; returns the files.
+
+    `also` names formats of figures beside PNG and the interactive page: pdf, svg.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     figures = save_figures(board, folder)
+    figures += save_figures(board, folder, also) if also else []
     texts = {
         "leaderboard.md": as_markdown(board), "leaderboard.csv": as_csv(board), "leaderboard.json": as_json(board),
         "leaderboard.tex": as_latex(board), "leaderboard.html": as_html(board, figures),
