@@ -184,3 +184,65 @@ def test_data_out_of_reach_is_one_line(monkeypatch):
     some = DatasetTask(name="far", path="nobody/nothing", splits={"test": "test"})
     with pytest.raises(HarnessError, match=r"'nobody/nothing' cannot be read.*HF_HOME"):
         some.problems("test")
+
+
+def hub_folder(folder):
+    """A data set as the hub lays it out: two configurations, each with its splits."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    card = "---\nconfigs:\n"
+    for name, first in (("easy", 0), ("hard", 100)):
+        (folder / name).mkdir(parents=True)
+        card += f"- config_name: {name}\n  data_files:\n"
+        for split, start in (("train", first), ("test", first + 50)):
+            rows = [{"question": f"What is {i}+1?", "answer": f"#### {i + 1}"} for i in range(start, start + 5)]
+            pyarrow.parquet.write_table(pa.Table.from_pylist(rows), folder / name / f"{split}.parquet")
+            card += f"  - split: {split}\n    path: {name}/{split}.parquet\n"
+    (folder / "README.md").write_text(card + "---\n")
+    return str(folder)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_configurations_splits_and_revisions_of_the_hub(tmp_path, monkeypatch):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    settings = {
+        **GSM,
+        "name": "far",
+        "path": hub_folder(tmp_path / "set"),
+        "splits": {"train": "train", "test": "test"},
+    }
+    hard = DatasetTask(**settings, subset="hard")
+    assert [p.answer for p in hard.problems("test")] == [str(i + 1) for i in range(150, 155)]
+    both = DatasetTask(**settings, subset=["easy", "hard"])
+    assert [p.answer for p in both.problems("test")][::5] == ["51", "151"]
+    with pytest.raises(HarnessError, match=r"cannot be read.*medium"):
+        DatasetTask(**settings, subset="medium").problems("test")
+    asked = []
+    monkeypatch.setattr(
+        datasets, "load_dataset", lambda *a, **k: asked.append((a, k)) or [{"question": "1", "answer": "1"}]
+    )
+    DatasetTask(name="r", path="a/b", subset="c", revision="d", splits={"test": "e"}).problems("test")
+    assert asked == [(("a/b", "c"), {"split": "e", "revision": "d"})]
+
+
+def test_chat_messages_nested_columns_and_marks(tmp_path):
+    rows = [
+        {
+            "prompt": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}],
+            "gold": {"value": 4},
+        }
+    ]
+    some = DatasetTask(
+        name="chat", files={"test": write(tmp_path / "a.jsonl", rows)}, question="prompt", answer="gold.value",
+        answer_mark="Answer:", verify="exact",
+    )  # fmt: skip
+    problem = some.problems("test")[0]
+    assert (problem.prompt, problem.answer) == ("Be brief.\n\n2+2?", "4")
+    columns = score(
+        some, problem, "Answer: 4", "Answer: 5\nAnswer: 4\nDone", "Answer:", "Answer: 5", "\\boxed{4} Answer: 5"
+    )
+    assert columns == {"correct": [1, 1, 0, 0, 1], "format": [1, 1, 0, 1, 1]}
