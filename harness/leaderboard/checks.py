@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.leaderboard import statistics
-from harness.leaderboard.costs import steps
 from harness.leaderboard.matrix import Matrix
 from harness.leaderboard.trials import Trial
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "same_curves"]
 
 FEW_STEPS = 5  # a trial of fewer has hardly left the policy that it began with
+TRUNCATED = 0.02  # a larger share of cut answers decides scores
 MIXABLE = {"cpu": "processors", "threads": "thread counts", "torch": "torch versions", "commit": "commits"}
 
 
@@ -30,6 +30,7 @@ def check(scores: Matrix, rows: Sequence[Row], control: str) -> tuple[list[str],
         *failure_notes(rows),
         *missing_notes(rows),
         *collapse_notes(scores),
+        *truncation_notes(trials),
         *mixed_notes(trials),
     ]
     return warnings, notes
@@ -86,7 +87,7 @@ def few_steps_notes(trials: Sequence[Trial]) -> list[str]:
     """Trials so short that their differences are noise, and those whose budget bought nothing."""
     ended = [trial for trial in trials if trial.ended]
     none = sorted({trial.method for trial in ended if "the budget bought no step" in str(trial.result.get("error"))})
-    few = [steps(trial) for trial in ended if trial.status == "done" and steps(trial) < FEW_STEPS]
+    few = [trial.steps for trial in ended if trial.status == "done" and trial.steps < FEW_STEPS]
     notes = [f"the budget bought no step: {', '.join(none)}; their scores are the untrained policy's"] if none else []
     if few:
         low, high = min(few), max(few)
@@ -124,6 +125,24 @@ def collapse_notes(scores: Matrix) -> list[str]:
     ]
     said = "where runs collapse, intervals of scores hold less often than they say (docs/statistics.md)"
     return [f"seeds far below their siblings: {', '.join(fallen)}; {said}"]
+
+
+def truncation_notes(trials: Sequence[Trial]) -> list[str]:
+    """Tasks of whose answers, in the last evaluations, more were cut at the length limit than may be ignored."""
+    shares: dict[str, dict[str, list[float]]] = {}
+    for trial in trials:
+        for task, row in (trial.evaluations[-1].get("tasks") or {}).items() if trial.evaluations else ():
+            shares.setdefault(task, {}).setdefault(trial.method, []).append(float(row.get("truncated") or 0.0))
+    notes = []
+    for task, methods in shares.items():
+        means = {method: float(np.mean(found)) for method, found in methods.items()}
+        cut = sorted((method for method in means if means[method] > TRUNCATED), key=lambda method: -means[method])
+        if cut:
+            worst = ", ".join(f"{method} {means[method]:.1%}" for method in cut[:3])
+            more = f" and {len(cut) - 3} more" if len(cut) > 3 else ""
+            notes.append(f"answers to {task} cut at the length limit: {worst}{more}; they count as wrong, so a larger"
+                         " sampling.max_tokens or evaluation.max_tokens changes these scores")  # fmt: skip
+    return notes
 
 
 def mixed_notes(trials: Iterable[Trial]) -> list[str]:

@@ -56,7 +56,7 @@ def cost(trials: Sequence[Trial]) -> Cost:
     return Cost(
         spent=mean(spent(trial) for trial in ended),
         share=mean(spent(trial) / limit(trial) for trial in ended),
-        steps=mean(float(steps(trial)) for trial in ended),
+        steps=mean(float(trial.steps) for trial in ended),
         generated=mean(counts(trial.ledger).get("tokens_generated", math.nan) for trial in ended),
         waste=mean(waste(trial) for trial in ended),
         extra=mean(extra(trial) for trial in ended),
@@ -83,12 +83,6 @@ def spent(trial: Trial) -> float:
     if isinstance(trial.result.get("spent"), (int, float)):
         return float(trial.result["spent"])
     return float(trial.evaluations[-1].get("spent", math.nan)) if trial.evaluations else math.nan
-
-
-def steps(trial: Trial) -> int:
-    """Steps that a trial trained: its result's own count, or the records of its metrics."""
-    counted = trial.result.get("steps")
-    return int(counted) if isinstance(counted, (int, float)) else len(trial.metrics)
 
 
 def waste(trial: Trial) -> float:

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.leaderboard.costs import charges, counts, largest_clip_share, limit, spent, steps
+import numpy as np
+
+from harness.leaderboard.costs import charges, counts, largest_clip_share, limit, spent
 from harness.leaderboard.matrix import known_names
 from harness.leaderboard.model import Board
 from harness.leaderboard.trials import Trial
@@ -32,8 +34,10 @@ def scores_table(board: Board) -> pd.DataFrame:
     """A row per trial, evaluation and task; a trial without an evaluation has one row without scores."""
     trials = ordered(board)
     tasks, _ = known_names(trials)
-    records = [{**of_trial(board, trial), **row} for trial in trials for row in evaluations_of(trial, tasks)]
-    return framed(records)
+    wholes = [of_trial(board, trial) for trial in trials]
+    return framed([
+        {**whole, **row} for trial, whole in zip(trials, wholes, strict=True) for row in evaluations_of(trial, tasks)
+    ])  # fmt: skip
 
 
 def items_table(board: Board) -> pd.DataFrame:
@@ -41,14 +45,23 @@ def items_table(board: Board) -> pd.DataFrame:
     import pandas as pd
 
     parts = [
-        pd.DataFrame({
-            "method": trial.method, "seed": trial.seed, "task": task, "key": list(found.keys), "greedy": found.greedy,
-            "correct": found.correct.astype("int32"), "samples": found.samples.astype("int32"),
-        })
+        (trial.method, trial.seed, task, found)
         for trial in ordered(board) if trial.status == "done"
         for task, found in sorted(trial.answers.items())
     ]  # fmt: skip
-    return compact(pd.concat(parts, ignore_index=True)) if parts else pd.DataFrame()
+    if not parts:
+        return pd.DataFrame()
+    sizes = [len(found.keys) for *_, found in parts]
+    methods, seeds, tasks, answers = zip(*parts, strict=True)
+    return pd.DataFrame({
+        "method": pd.Categorical(methods).repeat(sizes),
+        "seed": np.repeat(seeds, sizes),
+        "task": pd.Categorical(tasks).repeat(sizes),
+        "key": pd.Categorical([key for found in answers for key in found.keys]),
+        "greedy": np.concatenate([found.greedy for found in answers]),
+        "correct": np.concatenate([found.correct for found in answers]).astype("int32"),
+        "samples": np.concatenate([found.samples for found in answers]).astype("int32"),
+    })  # fmt: skip
 
 
 def origins(board: Board) -> list[dict[str, Any]]:
@@ -86,7 +99,7 @@ def of_trial(board: Board, trial: Trial) -> dict[str, Any]:
         "seed": trial.seed, "status": trial.status,
         "trial_key": trial.record.get("trial_key"), "semantics": trial.record.get("semantics"),
         "digests": as_text(digests) if digests else None, "currency": board.currency, "budget": limit(trial),
-        "total_spent": spent(trial), "steps": steps(trial), "seconds": trial.seconds,
+        "total_spent": spent(trial), "steps": trial.steps, "seconds": trial.seconds,
         **{f"charge_{name}": value for name, value in charges(trial.ledger).items()},
         **{f"count_{name}": value for name, value in counts(trial.ledger).items()},
         "clips": bool(trial.record.get("clips")),

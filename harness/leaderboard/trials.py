@@ -124,6 +124,12 @@ class Trial:
         return [by_step[step] for step in sorted(by_step)]
 
     @cached_property
+    def steps(self) -> int:
+        """Steps that were trained: the result's own count, the ledger's, or the records of the metrics."""
+        counted = self.result.get("steps", (self.ledger.get("counts") or {}).get("steps"))
+        return int(counted) if isinstance(counted, (int, float)) else len(self.metrics)
+
+    @cached_property
     def seconds(self) -> float:
         """Seconds that the steps took, evaluation apart; NaN where no timing was kept."""
         counted = (self.ledger.get("total") or {}).get("seconds")

@@ -41,8 +41,47 @@ def test_table_on_a_pipe_has_every_column(out):
     assert "Provisional" in text
 
 
+def test_columns_are_chosen(out):
+    header = call("leaderboard", "tiny", "--out", out, "--columns", "score,to target").stdout.splitlines()[1]
+    assert header.split() == ["method", "score", "to", "target"]
+    whole = call("leaderboard", "tiny", "--out", out, "--columns", "all").stdout
+    assert "version" in whole
+    assert "policy-harness 0.1.0" in whole
+    assert "more columns" not in whole
+    assert "more columns: --columns all" in call("leaderboard", "tiny", "--out", out).stdout
+    markdown = call("leaderboard", "tiny", "--out", out, "--format", "markdown", "--columns", "score").stdout
+    assert "| # | method | score |" in markdown
+    latex = call("leaderboard", "tiny", "--out", out, "--format", "latex", "--columns", "rank").stdout
+    assert r"\begin{tabular}{lr}" in latex
+
+
+def test_target_and_reduction(out):
+    text = call("leaderboard", "tiny", "--out", out, "--target", "50%", "--reduce", "iqm").stdout
+    assert "50% of the gain of grpo(beta=0)" in text
+    assert "score (IQM)" in text
+
+
+def test_merge(out, tmp_path):
+    for seed in range(2):
+        write_trial(tmp_path / "theirs", "my-idea", seed, [0.25, 0.5])
+    write_suite(tmp_path / "theirs", ["my-idea"], 2)
+    text = call("leaderboard", "tiny", tmp_path / "theirs", "--merge", "--out", out, "--format", "csv").stdout
+    assert {line.split(",")[0] for line in text.splitlines()} >= {"my-idea", "dr-grpo", GRPO}
+    with pytest.raises(UsageError, match="--merge makes one board"):
+        call("leaderboard", "tiny", tmp_path / "theirs", "--out", out)
+    with pytest.raises(UsageError, match="--rebuild"):
+        call("leaderboard", "tiny", tmp_path / "theirs", "--merge", "--rebuild", "--out", out)
+
+
+def test_an_exported_folder_is_a_board(out, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.leaderboard.export.save_figures", lambda *_args, **_options: [])
+    before = call("leaderboard", "tiny", "--out", out, "--export", tmp_path / "board", "--format", "csv").stdout
+    assert call("leaderboard", tmp_path / "board", "--format", "csv").stdout == before
+
+
 @pytest.mark.parametrize(
-    ("form", "start"), [("markdown", "### tiny"), ("csv", "method,role"), ("html", "<!doctype"), ("json", "{")]
+    ("form", "start"),
+    [("markdown", "### tiny"), ("csv", "method,role"), ("html", "<!doctype"), ("json", "{"), ("latex", "% needs")],
 )
 def test_formats(out, form, start):
     assert call("leaderboard", "tiny", "--out", out, "--format", form).stdout.startswith(start)
@@ -62,6 +101,10 @@ def test_suite_by_name_file_or_directory(out, tmp_path, monkeypatch):
         (["leaderboard", "tinny"], "Did you mean 'tiny'"),
         (["leaderboard", "tiny", "--format", "htm"], "Did you mean 'html'"),
         (["leaderboard", "tiny", "--metric", "acuracy"], "Did you mean 'accuracy'"),
+        (["leaderboard", "tiny", "--columns", "scoer"], "Did you mean 'score'"),
+        (["leaderboard", "tiny", "--format", "csv", "--columns", "score"], "csv always has all columns"),
+        (["leaderboard", "tiny", "--target", "45"], "scores are shares"),
+        (["leaderboard", "tiny", "--reduce", "median"], "mean or iqm"),
         (["leaderboard", "tiny", "--baseline", "dr-gpro"], "Did you mean 'dr-grpo'"),
         (["leaderboard", "nowhere.yaml"], "no suite file"),
         (["compare", GRPO, "dr-grp", "tiny"], "Did you mean 'dr-grpo'"),
@@ -82,7 +125,7 @@ def test_compare(out):
 
 
 def test_export(out, tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.leaderboard.export.save_figures", lambda _board, _folder: [])
+    monkeypatch.setattr("harness.leaderboard.export.save_figures", lambda *_args, **_options: [])
     call("leaderboard", "tiny", "--out", out, "--export", tmp_path / "board")
     assert (tmp_path / "board" / "leaderboard.html").is_file()
     assert (tmp_path / "board" / "trials.csv").is_file()
