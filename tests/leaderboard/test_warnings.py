@@ -123,3 +123,19 @@ def test_honesty_rows_are_marked(runs):
     text = as_markdown(board(runs))
     for name in (f"{GRPO} (baseline)", f"{PLACEBO} (control)", f"{RANDOM} (control)", "untrained (control)"):
         assert f"| {name} |" in text
+
+
+def test_answers_that_the_limit_cuts_are_told(runs):
+    def cut(share):
+        def change(records):
+            records[0]["tasks"]["math"]["truncated"] = 0.9  # the untrained policy's: no matter
+            records[-1]["tasks"]["math"]["truncated"] = share
+
+        return change
+
+    for seed in range(len(BASE)):
+        tampered(runs, "dapo", seed, cut(0.06 if seed % 2 else 0.0))
+        tampered(runs, GRPO, seed, cut(0.01))
+    made = board([runs])
+    assert any("answers to math cut at the length limit: dapo 3.0%; they count as wrong" in note for note in made.notes)
+    assert not any("answers to code" in note for note in made.notes)
