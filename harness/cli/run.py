@@ -78,8 +78,14 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     if dry_run:
         print(chosen.to_yaml(), end="")
         print(f"# {len(planned.stacks)} rows, {len(planned.trials)} trials, kept in {planned.store.path}")
+        print(*(f"# {line}" for line in search_of(planned)), sep="\n", end="\n" * bool(planned.searches))
         return
     check_first_step(planned.trials)
+    if planned.searches:
+        from harness.suites.tune import cost, search_trials
+
+        check_first_step(search_trials(planned))
+        print(cost(planned), file=sys.stderr)
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
     report = execute(
         planned,
@@ -90,6 +96,15 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     )
     finish(planned, report, uri)
     raise typer.Exit(report.exit_code)
+
+
+def search_of(planned: Plan) -> list[str]:
+    """What a suite with tuning searches, and what that costs."""
+    if not planned.searches:
+        return []
+    from harness.suites.tune import described
+
+    return described(planned)
 
 
 def load(

@@ -45,6 +45,11 @@ def status(
         going = ", ".join(f"{100 * state.progress:.0f} %" for state in row if state.status == "running")
         text = ", ".join(f"{count} {name}" for name, count in counts.items()) + (f" ({going})" if going else "")
         scores = [state.score for state in row if state.score is not None]
+        if recorded.tuning is not None:
+            from harness.suites.tune import progress
+
+            ended, whole = progress(store, recorded, method)
+            text = f"tuning {ended}/{whole}, {text}" if ended < whole else text
         table.add_row(method, str(len(row)), text, f"{sum(scores) / len(scores):.3f}" if scores else "-")
     console.print(table)
     for state in states:

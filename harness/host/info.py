@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from harness.errors import PluginError, nearest
 from harness.host.claims import Claims
+from harness.host.ranges import Range
 
 __all__ = ["NEEDS", "SLUG", "MethodInfo", "Needs", "Scope", "check_info", "needs_of", "scope_of", "slug_of"]
 
@@ -26,11 +27,13 @@ class MethodInfo:
     """What `@method` was told, and what the class says for itself.
 
     `needs` is a set of names or a function of the instance; `hooks` maps each implemented hook to "plain" or
-    "wrapper"; `scope` says over which completions the method computes ("group": those of one group; "batch": all),
-    a word or a function of the instance;
+    "wrapper"; `scope` says on which completions results depend ("group": on those of the group alone, and on
+    no step before, weights of `aggregate` apart, which always are of a batch; "batch": on all), a word or a function of
+    the instance;
     `clips` marks methods whose clip takes the gradient of a token away: only those can be called inert, where no token
     was clipped (a cap that keeps the gradient, as CISPO's, does not count); `direct` those whose loss scores
-    other tokens with gradient, and so needs the whole graph in one pass; `claims` are what `harness check` goes by.
+    other tokens with gradient, and so needs the whole graph in one pass; `claims` are what `harness check` goes by;
+    `search` the ranges in which suites with tuning look for its parameters.
     """
 
     slug: str
@@ -45,6 +48,7 @@ class MethodInfo:
     claims: Claims
     doc: str
     hooks: dict[str, str]
+    search: dict[str, Range] = dataclasses.field(default_factory=dict)
 
     @property
     def only_wraps(self) -> bool:

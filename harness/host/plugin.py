@@ -14,6 +14,7 @@ from harness.host.api import CONSTANT, mismatch
 from harness.host.claims import NOTHING, Claims, Neutral
 from harness.host.info import MethodInfo, Needs, Scope, check_info, slug_of
 from harness.host.lint import check_class, implementations
+from harness.host.ranges import inherited_search, read_search
 
 __all__ = ["method"]
 
@@ -42,6 +43,7 @@ def method(
     identity: bool = False,
     conflicts: Sequence[str] = (),
     exempt: Mapping[str, str] | None = None,
+    search: Mapping[str, Any] | None = None,
 ) -> Callable[[Class], Class]: ...
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def method(
@@ -63,6 +65,7 @@ def method(
     identity: Any = _INHERIT,
     conflicts: Any = _INHERIT,
     exempt: Any = _INHERIT,
+    search: Any = _INHERIT,
     **unknown: Any,
 ) -> Any:
     """Make a class a method plugin.
@@ -83,6 +86,9 @@ def method(
     - conflicts: slugs that cannot stand in one stack with it; such a stack is refused.
     - exempt: {check: why it cannot hold}, `exempt={"permutation": "of tied rows the first is taken"}`; the report shows
       the reason. `harness.conformance.EXEMPTIBLE` names the checks that may be exempted.
+
+    What suites with `tuning:` go by: search, where its parameters are searched for, whatever the suite:
+    `search={"clip": (0.1, 0.4), "beta": (1e-3, 0.3, "log"), "kind": ["k1", "k3"]}`; a literal too.
 
     What a subclass of a method leaves out (paper and name apart) is its parent's. Raises PluginError for everything
     that a plugin may not do, see `harness.host.lint`.
@@ -123,6 +129,9 @@ def method(
             claims=_claims(target, parent, claimed),
             doc=inspect.cleandoc(target.__doc__ or ""),
             hooks=implementations(target),
+            search=inherited_search(made, parent.search if parent else {})
+            if search is _INHERIT
+            else read_search(made, search or {}),
         )
         check_info(made, info)
         made.info = info

@@ -229,6 +229,6 @@ def _write_status(outcome: Outcome) -> None:
     before = {k: v for k, v in read_json(directory / "status.json").items() if k in {"started", "step", "progress"}}
     write_json(directory / "status.json", {**before, **news, "updated": time.time()})
     if not (directory / "config.json").exists():
-        write_json(directory / "config.json", {"config": json.loads(config.model_dump_json()), "stack": config.method})
+        write_json(directory / "config.json", {"config": json.loads(config.model_dump_json()), "stack": config.row})
     if outcome.status in {"failed", "timeout", "diverged"} and not read_json(directory / "result.json"):
         write_json(directory / "result.json", news)

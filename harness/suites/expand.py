@@ -16,7 +16,7 @@ __all__ = ["canonical_stack", "rows", "slug", "trials"]
 
 Canonical = Callable[[str], str]
 
-_SHARED = tuple(name for name in TrialConfig.model_fields if name not in {"suite", "method", "seed"})
+_SHARED = tuple(name for name in TrialConfig.model_fields if name not in {"suite", "method", "seed", "tuned"})
 
 
 def canonical_stack(plugin_files: Sequence[str] = ()) -> Canonical:

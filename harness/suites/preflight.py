@@ -22,6 +22,9 @@ def check_suite(suite: Suite) -> None:
     for name in suite.reward_weights:
         if name not in columns:
             raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
+    for task in tasks if suite.tuning is not None else ():
+        if not task.problems("validation", 1):
+            raise UsageError(f"tuning: the task {task.name} has no validation problems to choose by")
     resolve(suite.policy.model, suite.policy.revision)
     if suite.evaluation.tasks:
         from harness.evaluation.others import check_others

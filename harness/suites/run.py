@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -23,6 +24,9 @@ from harness.suites.store import RunDirectory, locked
 from harness.suites.worker import DEFAULT_RUNNER, Job
 from harness.training.config import TrialConfig
 
+if TYPE_CHECKING:
+    from harness.tuning.search import Search
+
 __all__ = ["Plan", "Report", "execute", "plan"]
 
 
@@ -35,6 +39,7 @@ class Plan:
     trials: tuple[TrialConfig, ...]  # of this call's shard
     stacks: tuple[str, ...]
     shard: tuple[int, int] = (1, 1)
+    searches: tuple[Search, ...] = ()  # of the rows of a suite with tuning; `trials` are then as if it had none
 
 
 @dataclass
@@ -42,6 +47,7 @@ class Report:
     """What it did."""
 
     outcomes: list[Outcome] = field(default_factory=list)
+    searched: list[Outcome] = field(default_factory=list)  # search trials; one that failed has lost, no more
     skipped: int = 0  # done before
     kept: list[TrialStatus] = field(default_factory=list)  # failed before, and not tried again
     signals: int = 0
@@ -49,8 +55,9 @@ class Report:
 
     @property
     def failed(self) -> int:
-        """Trials without a result, now or before."""
-        return len(self.kept) + sum(outcome.status not in {"done", "interrupted"} for outcome in self.outcomes)
+        """Trials without a result, now or before; of search trials those that another run holds."""
+        busy = sum(outcome.status == "busy" for outcome in self.searched)
+        return len(self.kept) + busy + sum(o.status not in {"done", "interrupted"} for o in self.outcomes)
 
     @property
     def exit_code(self) -> int:
@@ -64,8 +71,14 @@ def plan(
     """Expand a suite; UsageError for unknown methods, tasks and models, before anything runs."""
     spelling = canonical or canonical_stack(suite.plugins)
     stacks = tuple(rows(suite, spelling))
-    every = trials(suite, spelling)
-    return Plan(suite, RunDirectory.of(suite.name, out), tuple(every[shard[0] - 1 :: shard[1]]), stacks, shard)
+    every, store = trials(suite, spelling), RunDirectory.of(suite.name, out)
+    if suite.tuning is None:
+        return Plan(suite, store, tuple(every[shard[0] - 1 :: shard[1]]), stacks, shard)
+    from harness.suites.tune import searches_of
+
+    mine = set(stacks[shard[0] - 1 :: shard[1]])  # whole rows: the report of a row needs all of its search
+    own = tuple(trial for trial in every if trial.method in mine)
+    return Plan(suite, store, own, stacks, shard, searches_of(suite, own))
 
 
 def execute(
@@ -85,33 +98,68 @@ def execute(
     console = console or Console(stderr=True)
     todo.store.record(todo.suite, todo.stacks)
     report = Report()
-    jobs = []
-    if present is not None:
-        refuse_stale([status_of(config, todo.store) for config in todo.trials], present)
-    for config in todo.trials:
-        state = status_of(config, todo.store)
-        if state.status == "done":
-            report.skipped += 1
-        elif state.ended and not _worth_another_try(state):
-            report.kept.append(state)
-        else:
-            (state.directory / "result.json").unlink(missing_ok=True)
-            jobs.append(Job(config, state.directory, runner))
-    count = workers or max(1, runtime.cores() // todo.suite.threads)
+    search = _search_jobs(todo, runner, present) if todo.searches else []
+    jobs = [] if todo.searches else _jobs(todo, runner, present, report)
+    waiting = len(search) + sum(not _over(status_of(config, todo.store)) for config in todo.trials)
+    whole = len(todo.trials) + sum(len(one.candidates) * len(one.tuning.numbers) for one in todo.searches)
+    count = workers or max(1, runtime.cores() // (todo.suite.threads * todo.suite.resources.ranks))
     deadline = None if max_minutes is None else time.monotonic() + 60 * max_minutes
     interrupt = runtime.Interrupt()
-    with Display(len(todo.trials), len(todo.trials) - len(jobs), console, on_end) as display:
+    with Display(whole, whole - waiting, console, on_end) as display:
 
         def announce(number: int) -> None:
             text = "finishing the running steps; once more to stop at once" if number == 1 else "stopping"
             display.bars.console.print(text, style="yellow")
 
         with interrupt.listening(announce):
-            report.outcomes = run_jobs(jobs, workers=count, observer=display, interrupt=interrupt, deadline=deadline)
+            run = functools.partial(
+                run_jobs, workers=count, observer=display, interrupt=interrupt, deadline=deadline
+            )
+            if todo.searches:
+                report.searched = run(search)
+                jobs = _jobs(todo, runner, present, report)
+            report.outcomes = run(jobs)
     report.signals = interrupt.count
-    unfinished = len(report.outcomes) < len(jobs) or any(o.status == "interrupted" for o in report.outcomes)
-    report.out_of_time = bool(deadline) and unfinished and not report.signals
+    ended = [outcome for outcome in (*report.searched, *report.outcomes) if outcome.status != "interrupted"]
+    report.out_of_time = bool(deadline) and len(ended) < waiting and not report.signals
     return report
+
+
+def _search_jobs(todo: Plan, runner: str, present: Present | None) -> list[Job]:
+    """The search trials that have not ended. One that failed has been spent, and is not tried again."""
+    from harness.suites.tune import search_trials
+
+    if present is not None:
+        refuse_stale([status_of(config, todo.store) for config in search_trials(todo)], present)
+    states = [status_of(config, todo.store) for config in search_trials(todo)]
+    return [Job(state.config, state.directory, runner) for state in states if not state.ended]
+
+
+def _jobs(todo: Plan, runner: str, present: Present | None, report: Report) -> list[Job]:
+    """The trials of the report that are to run, with what search chose; those of before are counted."""
+    configs: Sequence[TrialConfig] = todo.trials
+    if todo.searches:
+        from harness.suites.tune import chosen_trials
+
+        configs = chosen_trials(todo)
+    if present is not None:
+        refuse_stale([status_of(config, todo.store) for config in configs], present)
+    jobs = []
+    for config in configs:
+        state = status_of(config, todo.store)
+        if state.status == "done":
+            report.skipped += 1
+        elif _over(state):
+            report.kept.append(state)
+        else:
+            (state.directory / "result.json").unlink(missing_ok=True)
+            jobs.append(Job(config, state.directory, runner))
+    return jobs
+
+
+def _over(state: TrialStatus) -> bool:
+    """Whether a trial is not run again."""
+    return state.status == "done" or (state.ended and not _worth_another_try(state))
 
 
 def _worth_another_try(state: TrialStatus) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from harness import yaml12
 from harness.suites.faults import one_line
@@ -19,12 +19,14 @@ from harness.training.config import (
     Limits,
     OptimizerConfig,
     PolicyConfig,
+    Resources,
     SamplerConfig,
     SamplingConfig,
     Section,
     TaskShare,
     VerifierConfig,
 )
+from harness.tuning.settings import FIRST_SEED, TuningConfig
 
 __all__ = ["RULES", "Suite", "parse_amount", "parse_bytes", "parse_seeds"]
 
@@ -55,7 +57,9 @@ class Suite(Section):
     honesty: tuple[Literal["placebo", "random-reward"], ...] = Field(
         ("placebo", "random-reward"), description="Control rows put over the baseline."
     )
+    tuning: TuningConfig | None = Field(None, description="Equal search before the report; docs/tuning.md.")
     limits: Limits = Limits()
+    resources: Resources = Resources()
     checkpoint_seconds: float = Field(60.0, ge=0)
     threads: int = Field(1, ge=1)
     sandbox: Literal["namespaces", "limits"] = "namespaces"
@@ -86,11 +90,25 @@ class Suite(Section):
                 raise ValueError(f"a method is one text with its parameters in parentheses, as {name}(x=1)")  # noqa: TRY004 -- pydantic's
         return value
 
-    @field_validator("limits")
+    @field_validator("limits", "resources")
     @classmethod
-    def _memory(cls, value: Limits) -> Limits:
+    def _memory(cls, value: Limits | Resources) -> Limits | Resources:
         if value.memory is not None:
             parse_bytes(value.memory)
+        return value
+
+    @field_validator("tuning")
+    @classmethod
+    def _apart(cls, value: TuningConfig | None, info: ValidationInfo) -> TuningConfig | None:
+        """A search may see neither the seeds nor the problems of the report."""
+        if value is None:
+            return value
+        late = [seed for seed in info.data.get("seeds", ()) if seed >= FIRST_SEED]
+        if late:
+            raise ValueError(f"a suite with tuning reports seeds below {FIRST_SEED}, not {late[0]}")
+        evaluation = info.data.get("evaluation")
+        if evaluation is not None and evaluation.split == value.split:
+            raise ValueError(f"search is scored on {value.split}, so evaluation.split must be test")
         return value
 
     @classmethod

@@ -22,7 +22,9 @@ __all__ = ["DEFAULT_OUT", "BusyError", "RunDirectory", "locked"]
 DEFAULT_OUT = Path("runs")
 
 # These may change between two calls of `harness run`: they add trials or decide when one is given up, never a number.
-_FREE = {"methods", "seeds", "question", "baseline", "honesty", "limits", "checkpoint_seconds", "plugins", "sandbox"}
+_FREE = {
+    "methods", "seeds", "question", "baseline", "honesty", "limits", "resources", "checkpoint_seconds", "plugins", "sandbox",
+}  # fmt: skip
 
 
 class RunDirectory:
@@ -42,8 +44,15 @@ class RunDirectory:
         return self.path / "suite.yaml"
 
     def trial(self, config: TrialConfig) -> Path:
-        """Where one trial keeps its files."""
-        return self.path / slug(config.method) / f"seed-{config.seed}"
+        """Where one trial keeps its files: beside those of its row, a search trial in a folder of their own."""
+        row = self.row(config.row)
+        if config.tuned is not None and config.tuned.number is not None:
+            row = row / "tuning" / f"trial-{config.tuned.number}"
+        return row / f"seed-{config.seed}"
+
+    def row(self, stack: str) -> Path:
+        """Where a row of the board keeps its trials."""
+        return self.path / slug(stack)
 
     def suite(self) -> Suite | None:
         """The suite that ran here; None before the first run."""
@@ -54,7 +63,7 @@ class RunDirectory:
 
     def has_trials(self) -> bool:
         """Whether any trial has begun here."""
-        return next(self.path.glob("*/seed-*/*.json*"), None) is not None
+        return any(next(self.path.glob(f"*/{below}seed-*/*.json*"), None) for below in ("", "tuning/*/"))
 
     def record(self, suite: Suite, stacks: Sequence[str]) -> Suite:
         """Write the suite beside its runs: with `stacks` for its methods, together with what was there before.

@@ -23,7 +23,7 @@ from harness.files import write_json
 from harness.suites.store import BusyError, locked
 from harness.training.config import Limits, TrialConfig
 
-__all__ = ["DEFAULT_RUNNER", "Job", "one_line", "silence_limit", "work"]
+__all__ = ["DEFAULT_RUNNER", "Job", "end_with_parent", "one_line", "silence_limit", "work"]
 
 DEFAULT_RUNNER = "harness.suites.trial:run"
 
@@ -39,7 +39,9 @@ class Job:
     @property
     def label(self) -> str:
         """How the trial is called in tables and messages."""
-        return f"{self.config.method} seed {self.config.seed}"
+        tuned = self.config.tuned
+        search = "" if tuned is None or tuned.number is None else f" tuning {tuned.number + 1}/{tuned.trials}"
+        return f"{self.config.row}{search} seed {self.config.seed}"
 
 
 def silence_limit(limits: Limits) -> float:
@@ -87,7 +89,7 @@ def work(job: Job, channel: Connection) -> None:
     stop = _Stop(silence_limit(job.config.limits))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, stop)
-    _end_with_parent()
+    end_with_parent()
     job.directory.mkdir(parents=True, exist_ok=True)
     _redirect(job.directory / "log.txt")
     runtime.prepare(job.config.threads)
@@ -108,7 +110,7 @@ def work(job: Job, channel: Connection) -> None:
     channel.close()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """On Linux: SIGTERM when the fork server is gone, as it is when the run was killed."""
     if sys.platform.startswith("linux"):
         pr_set_pdeathsig = 1

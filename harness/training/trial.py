@@ -126,7 +126,7 @@ class _Runner:
             self.files.cut({})
         record = {
             "config": trial.config.model_dump(mode="json"),
-            "stack": trial.stack.canonical,
+            "stack": trial.stack.canonical if trial.config.tuned is None else trial.config.row,
             "spec": spec,
             "clips": trial.stack.clips,
             "experimental": trial.stack.experimental,
@@ -135,6 +135,8 @@ class _Runner:
             "semantics": TRAINING_SEMANTICS,
             "provenance": provenance(),
         }
+        if (tuned := trial.config.tuned) is not None:
+            record["tuning"] = {"trials": tuned.trials, "spent": tuned.spent}
         write_json(path, record, durable=True)
 
     def run(self, should_stop: Callable[[], bool]) -> str:

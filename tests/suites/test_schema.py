@@ -20,7 +20,7 @@ methods:
 
 
 def test_a_suite_holds_every_setting_of_a_trial():
-    assert set(TrialConfig.model_fields) - {"suite", "method", "seed"} <= set(Suite.model_fields)
+    assert set(TrialConfig.model_fields) - {"suite", "method", "seed", "tuned"} <= set(Suite.model_fields)
 
 
 def test_resolved_yaml_loads_to_the_same_suite(write):

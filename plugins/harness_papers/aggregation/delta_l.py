@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EPS = 1e-30  # where nothing trains
 
 
-@method(paper="2509.07558", base="grpo(beta=0)")
+@method(paper="2509.07558", base="grpo(beta=0)", search={"alpha": (0.25, 1.0)})
 class DeltaL:
     """The least noisy unbiased combination of completions, if the variance of a gradient grows with its length.
 

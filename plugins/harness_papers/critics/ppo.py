@@ -29,7 +29,12 @@ class ValueHead(nn.Module):
         return self.linear(hidden.detach().to(self.linear.weight.dtype))[..., 0]
 
 
-@method(paper="1707.06347", needs={"hidden"}, clips=True)
+@method(
+    paper="1707.06347",
+    needs={"hidden"},
+    clips=True,
+    search={"clip": (0.1, 0.4), "lam": (0.9, 1.0), "critic_lr": (3e-4, 3e-3, "log")},
+)
 class PPO:
     """A learned value of every state is the baseline; errors of it are weighted along the completion.
 

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2503.14476", base="grpo(beta=0)", clips=True)
+@method(
+    paper="2503.14476",
+    base="grpo(beta=0)",
+    clips=True,
+    search={"clip_low": (0.1, 0.3), "clip_high": (0.2, 0.5)},
+    scope="group",
+)
 class DAPO:
     """Clip higher, average over tokens, resample prompts that teach nothing, punish overlong answers softly.
 

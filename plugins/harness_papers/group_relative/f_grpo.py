@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="f-grpo", paper="2602.06717", base="grpo(beta=0)", scope="group", neutral={"gamma": 0.0})
+@method(
+    name="f-grpo",
+    paper="2602.06717",
+    base="grpo(beta=0)",
+    scope="group",
+    neutral={"gamma": 0.0},
+    search={"gamma": (0.25, 2.0, "log")},
+)
 class FGRPO:
     """Prompts that the policy already solves pull less.
 

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2402.03300", needs=lambda m: {"reference"} if m.beta else set(), clips=True)
+@method(
+    paper="2402.03300",
+    needs=lambda m: {"reference"} if m.beta else set(),
+    clips=True,
+    search={"clip": (0.1, 0.4), "beta": (1e-3, 0.3, "log")},
+    scope=lambda m: "batch" if m.scale == "batch" else "group",
+)
 class GRPO:
     """A z-score within the group of a prompt replaces the critic.
 

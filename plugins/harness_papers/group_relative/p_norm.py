@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="p-norm", paper="2602.02710", base="grpo(beta=0)", scope="group")
+@method(name="p-norm", paper="2602.02710", base="grpo(beta=0)", scope="group", search={"power": (0.25, 1.0)})
 class PNorm:
     """The centred reward over a power of the group's mean, which says how much hard prompts weigh.
 

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2501.03262", needs=lambda m: {"reference"} if m.beta else set(), clips=True)
+@method(
+    paper="2501.03262",
+    needs=lambda m: {"reference"} if m.beta else set(),
+    clips=True,
+    search={"beta": (1e-3, 0.1, "log"), "clip": (0.1, 0.4)},
+)
 class ReinforcePP:
     """A KL penalty per token in the reward, returns whitened over all tokens of the batch, the clipped loss.
 

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2402.14740", needs=lambda m: {"reference"} if m.beta else set())
+@method(
+    paper="2402.14740",
+    needs=lambda m: {"reference"} if m.beta else set(),
+    search={"beta": (1e-3, 0.3, "log")},
+    scope=lambda m: "batch" if m.normalize or m.scale == "batch" else "group",
+)
 class RLOO:
     """Each completion is compared with the mean reward of its siblings.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2506.13585", base="grpo(beta=0)")
+@method(paper="2506.13585", base="grpo(beta=0)", search={"cap": (1.5, 10.0, "log")}, scope="group")
 class CISPO:
     """The importance weight is capped and detached, so that no token ever loses its gradient.
 

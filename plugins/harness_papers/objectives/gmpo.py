@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="gmpo", paper="2507.20673", base="grpo(beta=0)", clips=True)
+@method(
+    name="gmpo",
+    paper="2507.20673",
+    base="grpo(beta=0)",
+    clips=True,
+    search={"clip_low": (0.2, 0.8), "clip_high": (0.2, 0.8)},
+    scope="group",
+)
 class GMPO:
     """The geometric mean of a completion's ratios takes the place of the arithmetic one, each clipped in log space.
 

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2507.18071", base="grpo(beta=0)", clips=True)
+@method(
+    paper="2507.18071",
+    base="grpo(beta=0)",
+    clips=True,
+    search={"clip_low": (1e-4, 1e-2, "log"), "clip_high": (1e-4, 1e-2, "log")},
+    scope="group",
+)
 class GSPO:
     """The length-normalised ratio of the completion is clipped, all its tokens at once.
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2504.19599", needs=lambda m: {"reference"} if m.anchor == "reference" else set())
+@method(
+    paper="2504.19599",
+    needs=lambda m: {"reference"} if m.anchor == "reference" else set(),
+    search={"beta": (0.03, 0.3, "log")},
+)
 class GVPO:
     """The centred implicit reward of a group is fitted to its centred reward; the partition function cancels.
 

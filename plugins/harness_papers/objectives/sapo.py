@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="sapo", paper="2511.20347", base="grpo(beta=0)")
+@method(
+    name="sapo",
+    paper="2511.20347",
+    base="grpo(beta=0)",
+    search={"tau_pos": (0.5, 4.0, "log"), "tau_neg": (0.5, 4.0, "log")},
+    scope="group",
+)
 class SAPO:
     """A sigmoid gate round the ratio 1 replaces the hard clip, and is steeper where the advantage is negative.
 

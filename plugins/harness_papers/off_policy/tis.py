@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 LEVELS = ("token", "sequence", "geometric")
 
 
-@method(name="tis", neutral={"cap": 1.0, "floor": 1.0})
+@method(
+    name="tis",
+    neutral={"cap": 1.0, "floor": 1.0},
+    search={"cap": (1.0, 10.0, "log")},
+    scope=lambda m: "batch" if m.normalize else "group",
+)
 class TIS:
     """Token losses of any method are weighted by the learner's over the sampler's probability, truncated at a cap.
 

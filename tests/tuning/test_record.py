@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.suites.run import plan
+from harness.tuning.record import Tried, found
+
+
+@pytest.fixture
+def search(toy, tmp_path):
+    """Four candidates of one row, on two seeds each."""
+    return plan(toy("tuning.seeds=2"), out=tmp_path).searches[0]
+
+
+def tried(scores, status="done", untrained=0.3):
+    """Search trials with these scores, [candidate][seed]."""
+    return [
+        Tried(number, 1000 + n, status if math.isnan(score) else "done", score, untrained, 5.0, 1.0)
+        for number, row in enumerate(scores)
+        for n, score in enumerate(row)
+    ]
+
+
+def test_the_best_mean_is_chosen_and_the_earliest_of_equals(search):
+    outcome = found(search, tried([[0.4, 0.4], [0.5, 0.2], [0.3, 0.6], [0.6, 0.3]]))
+    assert outcome.scores == pytest.approx((0.4, 0.35, 0.45, 0.45))
+    assert outcome.chosen.number == 2
+    assert outcome.spent == 40
+
+
+def test_nothing_is_chosen_while_a_trial_is_missing(search):
+    scores = [[0.4, 0.4]] * 4
+    assert found(search, tried(scores)[:-1]) is None
+    assert found(search, tried([*scores[:-1], [0.4, math.nan]], status="interrupted")) is None
+
+
+def test_failures_count_as_a_report_counts_them(search):
+    """Before any evaluation: the untrained score under that seed, as the other trials measured it."""
+    outcome = found(search, tried([[0.1, 0.1], [math.nan, 0.4], [0.3, 0.3], [0.2, 0.2]], status="failed"))
+    assert outcome.scores[1] == pytest.approx((0.3 + 0.4) / 2)
+    assert outcome.chosen.number == 1
+
+
+def test_where_all_fail_the_published_values_stay(search):
+    outcome = found(search, tried([[math.nan, math.nan]] * 4, status="failed", untrained=math.nan))
+    assert outcome.chosen.number == 0
