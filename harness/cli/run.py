@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,13 +87,14 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         check_first_step(search_trials(planned))
         print(cost(planned), file=sys.stderr)
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
-    report = execute(
-        planned,
-        workers=workers or None,
-        max_minutes=max_minutes,
-        present=Present(chosen),
-        on_end=mirror(planned.store.path, uri),
-    )
+    with mirror(planned.store.path, uri) as on_end:
+        report = execute(
+            planned,
+            workers=workers or None,
+            max_minutes=max_minutes,
+            present=Present(chosen),
+            on_end=on_end,
+        )
     finish(planned, report, uri)
     raise typer.Exit(report.exit_code)
 
@@ -141,19 +142,19 @@ def prepare_tracking(planned: Plan, uri: str) -> str:
     return chosen
 
 
-def mirror(directory: Path, uri: str) -> Callable[[Outcome], None]:
+@contextlib.contextmanager
+def mirror(directory: Path, uri: str) -> Iterator[Callable[[Outcome], None]]:
     """What writes a trial to MLflow as it ends, so that a long suite can be watched there."""
+    if not uri:
+        yield lambda _: None
+        return
+    from harness.tracking import Mirror
 
-    def write(outcome: Outcome) -> None:
-        from harness.leaderboard import read_trials
-        from harness.tracking import sync_trials
-
-        with contextlib.suppress(HarnessError):  # said once, at the end; the files are the truth
-            trials = [trial for trial in read_trials(directory) if trial.path == outcome.job.directory]
-            if trials:
-                sync_trials(trials, uri)
-
-    return write if uri else lambda _: None
+    writer = Mirror(directory, uri, lambda line: print(f"harness: {line}", file=sys.stderr))
+    try:
+        yield lambda outcome: writer.add(outcome.job.directory)
+    finally:
+        writer.close()
 
 
 def finish(planned: Plan, report: Report, uri: str) -> None:

@@ -1,97 +1,156 @@
-"""The board as one HTML file: no network, sortable by a click on a heading, light or dark as the reader's system is."""
+"""The board as one HTML file: no network, sorted by click and keyboard, light or dark, readable on a phone."""
 
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 
-from harness.leaderboard.columns import Column, columns, footnotes
+from harness.leaderboard.columns import Column, columns, footnotes, title
 from harness.leaderboard.formats import heading
 from harness.leaderboard.model import Board, Row
 
 __all__ = ["as_html"]
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; --quiet: #777; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 78rem; padding: 0 1rem; }
-h1 { font-size: 1.3rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: right; }
-th.text, td.text { text-align: left; }
-th button { all: unset; cursor: pointer; font-weight: 600; }
-th button:focus-visible { outline: 2px solid; }
-th[aria-sort=ascending] button::after { content: " \\25B2"; }
-th[aria-sort=descending] button::after { content: " \\25BC"; }
-tr.baseline { font-weight: 600; }
-tr.control { color: var(--quiet); }
-.warning { border-left: .3rem solid #d55e00; padding: .4rem .8rem; font-weight: 600; }
-.note { color: var(--quiet); }
-img { max-width: 100%; background: white; border-radius: .3rem; margin-top: 1rem; display: block; }
-dt { font-weight: 600; } dd { margin: 0 0 .3rem 1.2rem; color: var(--quiet); }
-"""
-
-SCRIPT = """
-for (const button of document.querySelectorAll("th button")) button.addEventListener("click", () => {
-  const head = button.parentElement, table = head.closest("table"), body = table.tBodies[0];
-  const place = [...head.parentElement.children].indexOf(head);
-  const up = head.getAttribute("aria-sort") === "descending";
-  for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const key = row => row.children[place].dataset.value;
-  const rows = [...body.rows].sort((a, b) => {
-    const x = key(a), y = key(b);
-    if (x === "" || y === "") return (x === "") - (y === "");
-    const order = head.classList.contains("text") ? x.localeCompare(y) : Number(x) - Number(y);
-    return up ? order : -order;
-  });
-  body.append(...rows);
-});
-"""
+MAIN = ("method", "n", "difference", "verdict", "p", "rank", "waste", "time", "failures")  # tasks and score besides
+MARKS = {
+    "baseline": "what the others are compared with",
+    "control": "keeps the board honest; never a claim",
+    "experimental": "not yet checked against its paper",
+    "inert": "its clip never took a token's gradient away here",
+}
+ROLES = {"baseline": "baseline", "method": ""}
+INTERACTIVE = "figures.html"
+LOUD = ("WARNING", "Provisional")
+NO_LINKS: Mapping[str, str] = MappingProxyType({})
 
 
-def as_html(board: Board, figures: Sequence[Path] = ()) -> str:
-    """The page; `figures` are embedded."""
+def as_html(board: Board, figures: Sequence[Path] = (), links: Mapping[str, str] = NO_LINKS) -> str:
+    """The page; PNG files among `figures` are embedded, `links` lead from methods to their runs."""
     shown = columns(board)
-    notes = "".join(
-        f'<p class="{"warning" if line.startswith("WARNING") else "note"}">{escape(line)}</p>\n'
-        for line in footnotes(board)
-    )
-    meanings = "".join(f"<dt>{escape(c.title)}</dt><dd>{escape(c.meaning)}</dd>\n" for c in shown)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(board.suite)}: leaderboard</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(heading(board))}</h1>\n<p>{escape(board.question)}</p>\n{notes}"
-        f'<div class="scroll"><table>\n<thead><tr>{"".join(map(head_cell, shown))}</tr></thead>\n<tbody>\n'
-        f"{''.join(body_row(row, shown) for row in board.rows)}</tbody>\n</table></div>\n"
-        f"{''.join(map(picture, figures))}<h2>Columns</h2>\n<dl>\n{meanings}</dl>\n"
-        f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
-    )
+    pictures = [path for path in figures if path.suffix == ".png"]
+    lines = footnotes(board)
+    return PAGE.format(
+        title=escape(f"{board.suite}: leaderboard"), style=asset("page.css"), script=asset("page.js"),
+        question=escape(board.question), about=escape(heading(board)),
+        warnings=warnings([line for line in lines if line.startswith(LOUD)]),
+        notes=bullets([line for line in lines if not line.startswith(LOUD)]),
+        heads="".join(head_cell(column, main(board, column)) for column in shown),
+        rows="".join(body_row(row, shown, board, links) for row in board.rows),
+        figures=gallery(pictures, any(path.name == INTERACTIVE for path in figures)),
+        meanings="".join(f"<dt>{escape(c.title)}</dt><dd>{escape(c.meaning)}</dd>\n" for c in shown),
+        marks="".join(f"<dt>{mark}</dt><dd>{escape(meaning)}</dd>\n" for mark, meaning in MARKS.items()),
+    )  # fmt: skip
 
 
-def kind(column: Column) -> str:
-    """The class of a column's cells."""
-    return "" if column.numeric else ' class="text"'
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{title}</h1><button id="theme" type="button" hidden>Dark</button></header>
+<p>{question}</p>
+<p class="quiet">{about}</p>
+{warnings}<div class="tools" hidden>
+<input id="find" type="search" placeholder="Find a method" aria-label="Find a method">
+<label><input id="every" type="checkbox"> all columns</label>
+<span id="said" class="quiet" aria-live="polite"></span>
+</div>
+<div class="scroll" tabindex="0" role="region" aria-label="Leaderboard">
+<table>
+<caption>{about}</caption>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{rows}</tbody>
+</table>
+</div>
+{notes}{figures}<h2>Columns</h2>
+<dl>
+{meanings}</dl>
+<h2>Marks</h2>
+<dl>
+{marks}</dl>
+<div id="tip" role="tooltip"></div>
+<script>
+{script}</script>
+</body>
+</html>
+"""
 
 
-def head_cell(column: Column) -> str:
+def asset(name: str) -> str:
+    """A file beside this one."""
+    return files("harness.leaderboard").joinpath(name).read_text(encoding="utf-8")
+
+
+def main(board: Board, column: Column) -> bool:
+    """Whether a column is shown before the reader asks for all of them."""
+    return column.title in {*MAIN, title(board), *board.matrix.tasks}
+
+
+def warnings(lines: Sequence[str]) -> str:
+    """What a reader must know before reading a number."""
+    inside = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f'<aside class="warnings" aria-label="Warnings">{inside}</aside>\n' if lines else ""
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """Notes under the table."""
+    return f'<ul class="notes">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>\n' if lines else ""
+
+
+def classes(*names: str) -> str:
+    """A class attribute of the names that are none of them empty; '' for none."""
+    said = " ".join(name for name in names if name)
+    return f' class="{said}"' if said else ""
+
+
+def head_cell(column: Column, important: bool) -> str:
     """A heading that sorts, with the column's meaning as its tip."""
     sort = ' aria-sort="descending"' if column.title == "difference" else ""
-    return f'<th{kind(column)}{sort} title="{escape(column.meaning)}"><button>{escape(column.title)}</button></th>'
-
-
-def body_row(row: Row, shown: Sequence[Column]) -> str:
-    """A row of the table."""
-    role = {"baseline": "baseline", "method": "method"}.get(row.role, "control")
-    cells = "".join(
-        f'<td{kind(column)} data-value="{escape(sortable(column, row))}">{escape(column.text(row))}</td>'
-        for column in shown
+    kind = classes(
+        "first" if column.title == "method" else "", "" if column.numeric else "text", "" if important else "more"
     )
-    return f'<tr class="{role}">{cells}</tr>\n'
+    tip = f' data-tip="{escape(column.meaning)}"'
+    return f'<th scope="col"{kind}{sort}><button type="button"{tip}>{escape(column.title)}</button></th>'
+
+
+def body_row(row: Row, shown: Sequence[Column], board: Board, links: Mapping[str, str]) -> str:
+    """A row of the table."""
+    cells = "".join(cell(column, row, main(board, column), links) for column in shown)
+    return f"<tr{classes(ROLES.get(row.role, 'control'))}>{cells}</tr>\n"
+
+
+def cell(column: Column, row: Row, important: bool, links: Mapping[str, str]) -> str:
+    """A cell: what it shows, and what it sorts by."""
+    value = f' data-value="{escape(sortable(column, row))}"'
+    if column.title == "method":
+        return f'<th scope="row" class="first text"{value}>{method(row, links)}</th>'
+    text = column.text(row)
+    claim = text if column.title == "verdict" and text in {"better", "worse"} else ""
+    inside = f'<span class="{claim}">{claim}</span>' if claim else escape(text)
+    return f"<td{classes('' if column.numeric else 'text', '' if important else 'more')}{value}>{inside}</td>"
+
+
+def method(row: Row, links: Mapping[str, str]) -> str:
+    """A method's name, a link where its run is known, and its marks."""
+    name = re.sub(r"([+,])", r"\1<wbr>", escape(row.method))  # where a narrow screen may break it
+    if row.method in links:
+        name = f'<a href="{escape(links[row.method])}" target="_blank" rel="noopener">{name}</a>'
+    marks = [ROLES.get(row.role, "control")]
+    marks += [mark for mark in ("experimental", "inert") if getattr(row, mark)]
+    said = (f'<span class="mark {mark}" data-tip="{escape(MARKS[mark])}">{mark}</span>' for mark in marks if mark)
+    return name + " ".join(["", *said])
 
 
 def sortable(column: Column, row: Row) -> str:
@@ -100,7 +159,15 @@ def sortable(column: Column, row: Row) -> str:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
 
 
+def gallery(paths: Sequence[Path], interactive: bool) -> str:
+    """The figures inside the page."""
+    if not paths:
+        return ""
+    link = f'<p>The same to point at: <a href="{INTERACTIVE}">{INTERACTIVE}</a></p>\n' if interactive else ""
+    return f"<h2>Figures</h2>\n{link}{''.join(map(picture, paths))}"
+
+
 def picture(path: Path) -> str:
     """A figure inside the page."""
     data = base64.b64encode(path.read_bytes()).decode("ascii")
-    return f'<img alt="{escape(path.stem)}" src="data:image/png;base64,{data}">\n'
+    return f'<figure><img alt="{escape(path.stem)}" src="data:image/png;base64,{data}"></figure>\n'

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from harness.tracking.experiment import boards
+from harness.tracking.live import Mirror
 from harness.tracking.store import database, default_uri, prepare_store
-from harness.tracking.sync import Synced, sync, sync_trials
+from harness.tracking.sync import sync, sync_trials
 from harness.tracking.view import deep_link, plain_link
+from harness.tracking.writer import Synced
 
 __all__ = [
+    "Mirror",
     "Synced",
     "boards",
     "database",

@@ -13,7 +13,7 @@ from harness.tracking.names import encode
 __all__ = ["MOST_KEYS", "MOST_POINTS", "PER_MILLE", "Point", "trial_points"]
 
 PER_MILLE = 1000  # curves' step: thousandths of the budget spent, so that pages which compare runs line them up
-MOST_POINTS = 1000  # a trial
+MOST_POINTS = 900  # a trial: one request takes them, with its params
 MOST_KEYS = 58  # metric names a run: beyond, MLflow's pages crawl
 NOT_CURVES = ("step", "spent", "progress", "seed")
 
@@ -76,8 +76,9 @@ def cost_points(trial: Trial) -> Iterable[Point]:
 def training_points(trial: Trial) -> Iterable[Point]:
     """train/...: the metrics of every step; under a budget of seconds, whose steps hold no progress, evenly spread."""
     reached = float(trial.evaluations[-1].get("progress", 1.0)) if trial.evaluations else 1.0
-    for place, given in enumerate(trial.metrics, start=1):
-        record = {"progress": reached * place / len(trial.metrics), **given}
+    steps = trial.metrics  # read from its file at every call
+    for place, given in enumerate(steps, start=1):
+        record = {"progress": reached * place / len(steps), **given}
         for name, value in numeric(record):
             if name not in NOT_CURVES:
                 yield Point(encode(f"train/{name}"), value, budget_step(record))

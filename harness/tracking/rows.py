@@ -15,14 +15,17 @@ from harness.leaderboard.formats import finite, record
 from harness.leaderboard.statistics import Interval
 from harness.tracking.names import encode
 from harness.tracking.points import Point, trial_points
+from harness.tracking.privacy import SECRET, anonymous, without_folders
+from harness.tracking.samples import sample_table
 
-__all__ = ["STATUS", "MlflowRow", "method_row", "seed_row"]
+__all__ = ["STATUS", "MlflowRow", "method_key", "method_row", "seed_row"]
 
 STATUS = {"done": "FINISHED", "failed": "FAILED", "diverged": "FAILED", "timeout": "FAILED", "interrupted": "KILLED"}
 MOST_PARAMS = 40
 DIGITS = 4  # of what MLflow's table shows; the tag `record` has all of them
 LONGEST_TAG = 5000
-CONTENT = ("evaluations.jsonl", "metrics.jsonl", "result.json", "ledger.json")
+FORMAT = 2  # of what is written for a row: raised, a rebuild writes every row anew
+CONTROLS = ("placebo", "random-reward", "untrained")
 SECTIONS = ("policy", "sampling", "sampler", "learner", "optimizer", "budget", "evaluation")
 
 
@@ -37,11 +40,18 @@ class MlflowRow:
     points: list[Point] = field(repr=False)
     params: dict[str, str] = field(default_factory=dict, repr=False)
     files: tuple[Path, ...] = ()
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)  # file name -> JSON
+    table: dict[str, list[Any]] = field(default_factory=dict, repr=False)  # sampled completions, column -> values
+
+    @property
+    def grows(self) -> bool:
+        """Whether the run may still get points; the rows of a board are made anew when they change."""
+        return self.tags.get("row") == "seed"
 
     @property
     def content(self) -> str:
         """A digest of all it holds: an equal one needs no writing."""
-        value = [self.name, self.status, self.tags, self.points, self.params]
+        value = [FORMAT, self.name, self.status, self.tags, self.points, self.params, self.table]
         return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -56,15 +66,15 @@ def seed_row(trial: Trial, *, live: bool = False) -> MlflowRow:
     }  # fmt: skip
     if trial.result.get("error"):
         tags["error"] = str(trial.result["error"])
-    names = ("config.json", "ledger.json", "samples.jsonl")
     return MlflowRow(
         key=trial.key,
         name=f"{trial.method} seed {trial.seed}",
         status=STATUS.get(trial.status, "RUNNING" if live else "KILLED"),
-        tags=short(tags),
+        tags=short({name: without_folders(value) for name, value in tags.items()}),
         points=trial_points(trial),
-        params=params(config),
-        files=tuple(path for name in names if (path := trial.path / name).is_file()),
+        params=params(anonymous(config)),
+        files=tuple(path for name in ("ledger.json", "samples.jsonl") if (path := trial.path / name).is_file()),
+        documents={"config.json": anonymous(trial.record)},
     )
 
 
@@ -72,7 +82,7 @@ def provenance(trial: Trial) -> dict[str, Any]:
     """Versions, commit, processor and threads as flat tags."""
     flat: dict[str, Any] = {}
     for name, value in trial.provenance.items():
-        if name == "host":  # a store may be shared: whose machine it was is nobody's business
+        if name in SECRET:
             continue
         if isinstance(value, dict):
             flat |= {f"{name}.{part}": item for part, item in value.items() if isinstance(item, (str, int, float))}
@@ -92,12 +102,18 @@ def params(config: dict[str, Any]) -> dict[str, str]:
     return dict(list(flat.items())[:MOST_PARAMS])
 
 
+def method_key(row: Row) -> str:
+    """What finds a method's run again."""
+    return f"method:{row.method}"
+
+
 def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
     """A method over its seeds: the few numbers of the board, so that MLflow's own table is the board."""
     found = row.difference
     interval = found.interval if found else None
     numbers = {
         "score": row.score.mean, "score_low": row.score.low, "score_high": row.score.high, "area": row.area,
+        "pass_at_k": row.pass_at_k,
         **({encode(f"task/{task}"): value for task, value in row.tasks.items()} if len(row.tasks) > 1 else {}),
     }  # fmt: skip
     if row.role == "baseline":
@@ -109,10 +125,11 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         numbers |= {name: float(getattr(row.cost, name)) for name in ("waste", "extra", "seconds")}
         numbers["failures"] = float(row.cost.failed)
     tags = {
-        "row": "method", "trial_key": f"method:{row.method}", "method": row.method, "role": row.role,
+        "row": "method", "trial_key": method_key(row), "method": row.method, "role": row.role,
         "suite": board.suite, "rules": str(board.rules), "metric": title(board), "baseline": board.baseline,
         "rank": f"{place:03d}", "seeds": str(row.n) if row.n == row.expected else f"{row.n} of {row.expected}",
-        "verdict": (found.verdict if found else "") or ("provisional" if board.provisional else "-"),
+        "verdict": verdict(board, row),
+        "letters": row.letters, "ranks": "-".join(map(str, dict.fromkeys(row.rank or ()))),
         "score interval": ends(row.score),
         "difference": with_ends(interval) if interval else row.role,
         "record": json.dumps(finite(record(board, row)), ensure_ascii=False),
@@ -122,7 +139,14 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         if getattr(row, mark):
             tags[mark] = "yes"
     logged = [Point(key, round(value, DIGITS), 0) for key, value in numbers.items() if math.isfinite(value)]
-    return MlflowRow(tags["trial_key"], row.method, "FINISHED", short(tags), logged)
+    table = sample_table(board.matrix.of(row.method)) if row.method in board.matrix.methods else {}
+    return MlflowRow(tags["trial_key"], row.method, "FINISHED", short(tags), logged, table=table)
+
+
+def verdict(board: Board, row: Row) -> str:
+    """A claim, better or worse; else why nothing is claimed."""
+    said = row.difference.verdict if row.difference else ""
+    return "control" if row.role in CONTROLS else said or ("provisional" if board.provisional else "-")
 
 
 def ends(interval: Interval, *, sign: bool = False) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness import runtime
 from harness.errors import HarnessError, UsageError
+from harness.tracking.privacy import ACCOUNT
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -95,9 +96,8 @@ def reachable(uri: str) -> Iterator[None]:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
         line = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-        raise HarnessError(
-            f"MLflow store {uri}: {line} (runs are safe in their files; harness leaderboard --rebuild logs them later)"
-        ) from error
+        later = "runs are safe in their files; harness leaderboard --rebuild logs them later"
+        raise HarnessError(f"MLflow store {ACCOUNT.sub('', uri)}: {line} ({later})") from error
 
 
 @contextlib.contextmanager

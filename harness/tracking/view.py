@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
-__all__ = ["ORDER", "VIEW", "VIEW_TAG", "deep_link", "plain_link", "run_link", "saved_view"]
+__all__ = ["ORDER", "PAGE", "VIEW", "VIEW_TAG", "deep_link", "plain_link", "run_link", "saved_view"]
 
 ORDER = "delta_low"  # the board's order: the lower end of the difference to the baseline
+PAGE = "leaderboard.html"  # of the board's run
 VIEW = "leaderboard"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 ONLY_METHODS = "tags.row = 'method'"
+NO_SEEDS = "tags.row != 'seed'"  # the methods, and last the run that holds the board's files
+TRAINING = "?workflowType=machine_learning"  # without it MLflow's pages open on what it has for GenAI
 CREATED = 1_700_000_000_000  # any fixed moment: MLflow wants one, and a constant leaves the tag unchanged
 WIDTHS = {  # column -> pixels; the first five fit beside MLflow's own on a screen of 1600
     "metrics.`score`": 72, "tags.`score interval`": 118, "tags.`difference`": 192, "tags.`verdict`": 68,
@@ -25,7 +28,7 @@ WIDTHS = {  # column -> pixels; the first five fit beside MLflow's own on a scre
 def saved_view() -> str:
     """The envelope for the tag VIEW_TAG."""
     state = {
-        "searchFilter": ONLY_METHODS, "orderByKey": f"metrics.`{ORDER}`", "orderByAsc": False,
+        "searchFilter": NO_SEEDS, "orderByKey": f"metrics.`{ORDER}`", "orderByAsc": False,
         "selectedColumns": list(WIDTHS), "columnOrder": list(WIDTHS), "columnWidths": WIDTHS,
     }  # fmt: skip
     return json.dumps({"name": "Leaderboard", "createdAt": CREATED, "updatedAt": CREATED, "state": json.dumps(state)})
@@ -44,9 +47,10 @@ def plain_link(experiment_id: str, server: str = "", order: str = ORDER) -> str:
 
 def runs_page(experiment_id: str, server: str) -> str:
     """The runs of an experiment."""
-    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"
+    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs{TRAINING}"
 
 
-def run_link(experiment_id: str, run_id: str, server: str = "") -> str:
-    """The page of a run."""
-    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"
+def run_link(experiment_id: str, run_id: str, server: str = "", artifact: str = "") -> str:
+    """The page of a run, or one of its files there."""
+    place = f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"
+    return f"{place}/artifacts/{artifact}{TRAINING}" if artifact else f"{place}{TRAINING}"

@@ -8,8 +8,10 @@ import pytest
 from harness.errors import HarnessError, UsageError
 from harness.leaderboard import board, read_trials
 from harness.tracking import boards, deep_link, plain_link, sync, sync_trials
+from harness.tracking.experiment import ensure_experiment
+from harness.tracking.owner import owner_of
 from harness.tracking.store import client
-from harness.tracking.view import ORDER, VIEW_TAG
+from harness.tracking.view import ORDER, VIEW_TAG, run_link
 from tests.leaderboard.fixtures import GRPO, write_suite, write_trial
 
 
@@ -71,7 +73,9 @@ def test_experiment_opens_at_the_right_place(runs, uri):
     assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
     assert experiment.tags["mlflow.experiment.primaryMetric.name"] == "score"
     note = experiment.tags["mlflow.note.content"]
-    assert "| 1 | dapo+f-grpo(gamma=2) |" in note
+    for method, mark in (("dapo+f-grpo(gamma=2)", ""), (GRPO, " (baseline)")):
+        link = run_link(done.experiment_id, done.runs[f"method:{method}"])
+        assert f"| [{method}]({link}){mark} |" in note
     assert done.runs["board"] in note
     view = json.loads(json.loads(experiment.tags[VIEW_TAG])["state"])
     known = {f"metrics.`{key}`" for run in rows(uri, done.experiment_id, "method") for key in run.data.metrics}
@@ -140,12 +144,12 @@ def test_a_server_that_died_half_way_is_caught_up(runs, uri, monkeypatch):
 
 def test_a_growing_trial_keeps_its_run(runs, uri):
     path = write_trial(runs, "rloo", 0, [0.25, 0.3], progress=[0, 0.25], status=None)
-    first = sync_trials(read_trials(runs), uri)
+    first = sync_trials(read_trials(runs), runs, uri)
     run = client(uri).get_run(first.runs["key-rloo-0-1"])
     assert run.info.status == "RUNNING"
     write_trial(runs, "rloo", 0, [0.25, 0.3, 0.35], progress=[0, 0.25, 1.0])
     assert path.is_dir()
-    second = sync_trials(read_trials(runs), uri)
+    second = sync_trials(read_trials(runs), runs, uri)
     assert second.runs == first.runs
     run = client(uri).get_run(second.runs["key-rloo-0-1"])
     assert (run.info.status, run.data.metrics["eval/score"]) == ("FINISHED", 0.35)
@@ -157,18 +161,65 @@ def test_how_a_trial_ended_is_how_its_run_ended(runs, uri):
     expected = {"failed": "FAILED", "diverged": "FAILED", "timeout": "FAILED", "interrupted": "KILLED", None: "KILLED"}
     for seed, status in enumerate(expected):
         write_trial(runs, "raft", seed, [0.25, 0.3], status=status)
-    done = sync_trials([trial for trial in read_trials(runs) if trial.method == "raft"], uri, live=False)
+    done = sync_trials([trial for trial in read_trials(runs) if trial.method == "raft"], runs, uri, live=False)
     found = [client(uri).get_run(done.runs[f"key-raft-{seed}-1"]) for seed in range(len(expected))]
     assert [run.info.status for run in found] == list(expected.values())
     assert ["error" in run.data.tags for run in found] == [True, True, True, True, False]
 
 
-def test_nothing_names_the_machine(runs, uri):
-    write_trial(runs, "rloo", 0, [0.25, 0.3], provenance={"host": "anna-laptop", "cpu": "model A"})
-    done = sync(board(runs), runs, uri)
-    tags = client(uri).get_run(done.runs["key-rloo-0-1"]).data.tags
-    assert tags["cpu"] == "model A"
-    assert "anna-laptop" not in tags.values()
+def test_two_folders_of_runs_never_undo_each_other(runs, uri, tmp_path):
+    mine = sync(board(runs), runs, uri)
+    shutil.copytree(runs, other := tmp_path / "colleague" / "tiny")
+    shutil.rmtree(next(path for path in other.iterdir() if path.name.startswith("dapo")))
+    write_suite(other, [GRPO], 2)
+    theirs = sync(board(other), other, uri)
+    assert mine.experiment_id != theirs.experiment_id
+    assert set(boards(uri)) == {"tiny (rules 1)", f"tiny (rules 1, runs {owner_of(other)})"}
+    assert sync(board(runs), runs, uri).created == 0
+    assert sync(board(other), other, uri).created == 0
+
+
+def test_two_first_users_of_a_name_get_an_experiment_each(uri, monkeypatch):
+    from mlflow import MlflowClient
+
+    store = client(uri)
+    whole = MlflowClient.get_experiment_by_name
+    asked = iter(range(100))
+
+    def blind_at_first(self, name):  # both have looked before either has made it
+        return None if next(asked) in {0, 1} else whole(self, name)
+
+    monkeypatch.setattr(MlflowClient, "get_experiment_by_name", blind_at_first)
+    first = ensure_experiment(store, uri, "tiny", 1, "aaaaaa")
+    second = ensure_experiment(store, uri, "tiny", 1, "bbbbbb")
+    assert first != second
+    assert ensure_experiment(store, uri, "tiny", 1, "bbbbbb") == second
+
+
+def test_the_owner_of_a_folder_outlives_its_suites(tmp_path):
+    suite = tmp_path / "runs" / "tiny"
+    suite.mkdir(parents=True)
+    name = owner_of(suite)
+    shutil.rmtree(suite)
+    assert owner_of(suite) == name == owner_of(tmp_path / "runs" / "small")
+    assert len(name) == 6
+
+
+def test_a_row_fits_into_one_request(runs, uri, monkeypatch):
+    from mlflow import MlflowClient
+
+    write_trial(runs, "rloo", 0, [0.25, 0.3], steps=1200, metrics={f"m{i}": 1.0 for i in range(20)})
+    sizes = []
+    whole = MlflowClient.log_batch
+
+    def counting(self, run_id, metrics=(), params=(), tags=(), **named):
+        sizes.append(len(metrics) + len(params) + len(tags))
+        return whole(self, run_id, metrics, params, tags, **named)
+
+    monkeypatch.setattr(MlflowClient, "log_batch", counting)
+    sync_trials([trial for trial in read_trials(runs) if trial.method == "rloo"], runs, uri)
+    assert len(sizes) == 1
+    assert 800 < sizes[0] <= 1000
 
 
 def test_mlflows_global_state_is_untouched(runs, uri):
