@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from harness.errors import HarnessError, UsageError, nearest
 from harness.suites.schema import Suite
+from harness.tasks.base import SPLITS, Task
+from harness.tasks.placing import shared
 
 __all__ = ["check_suite"]
 
@@ -18,13 +20,12 @@ def check_suite(suite: Suite) -> None:
         for task in tasks:
             if not task.problems(suite.tuning.split, 1):
                 raise UsageError(f"tuning: the task {task.name} has no {suite.tuning.split} problems to choose by")
+    for task in tasks:
+        _refuse_overlap(task)
     columns = {column for task in tasks for column in task.columns}
     for name in suite.reward_weights:
         if name not in columns:
             raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
-    for task in tasks if suite.tuning is not None else ():
-        if not task.problems("validation", 1):
-            raise UsageError(f"tuning: the task {task.name} has no validation problems to choose by")
     resolve(suite.policy.model, suite.policy.revision)
     if suite.evaluation.tasks:
         from harness.evaluation.others import check_others
@@ -32,6 +33,14 @@ def check_suite(suite: Suite) -> None:
         check_others(suite.evaluation.tasks)
     if any(getattr(task, "needs_sandbox", False) for task in tasks):
         _try_sandbox(suite)
+
+
+def _refuse_overlap(task: Task) -> None:
+    """A task whose splits share problems, told apart by the hash of the normalised prompt, measures memory."""
+    both = shared({split: task.problems(split) for split in SPLITS})
+    if both:
+        said = ", ".join(f"{pair} {count}" for pair, count in both.items())
+        raise UsageError(f"task {task.name!r} has problems in two splits ({said}); split them by a hash of the problem")
 
 
 def _try_sandbox(suite: Suite) -> None:

@@ -1,0 +1,37 @@
+"""What is wrong with a suite's tasks is said before anything runs."""
+
+import pytest
+
+from harness.errors import UsageError
+from harness.suites.preflight import check_suite
+from harness.suites.schema import Suite
+from harness.tasks import load
+from harness.tasks.math import MathTask
+
+
+class Leaky(MathTask):
+    def problems(self, split, limit=None):
+        return super().problems("train" if split == "test" else split, limit or 5)
+
+
+def suite(**settings):
+    return Suite.model_validate({"name": "s", "budget": {"rollouts": 10}, **settings})
+
+
+def test_splits_that_share_problems_are_refused(monkeypatch):
+    check_suite(suite())
+    real = load.load_task
+    monkeypatch.setattr(load, "load_task", lambda name, options=None: Leaky() if name == "leaky" else real(name))
+    with pytest.raises(UsageError, match=r"task 'math' has problems in two splits \(train/test 5\)") as raised:
+        check_suite(suite(tasks=[{"task": "leaky"}]))
+    assert "\n" not in str(raised.value)
+
+
+def test_other_tasks_of_the_evaluation_are_looked_up(monkeypatch):
+    check_suite(suite(evaluation={"tasks": ["word-problems", "humaneval"]}))
+    asked = []
+    monkeypatch.setattr("harness.evaluation.others.check_names", lambda names, known: asked.append(names))
+    check_suite(suite(evaluation={"tasks": ["word-problems", "gsm8k"], "shots": 5}))
+    assert asked == [["gsm8k"]]
+    with pytest.raises(UsageError, match="no task file"):
+        check_suite(suite(evaluation={"tasks": ["nowhere.yaml"]}))
