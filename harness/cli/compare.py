@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli.leaderboard import OUT, PLUGIN_HELP, canonical, runs_of
+from harness.cli.leaderboard import OUT, PLUGIN_HELP, canonical, load_board, runs_of
 from harness.errors import HarnessError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from harness.leaderboard import Board
     from harness.tasks.base import Problem
 
 __all__ = ["compare", "register"]
@@ -31,6 +32,9 @@ def compare(  # noqa: PLR0917 - each is an option of the command line
     metric: Annotated[str, typer.Option(help="score, auc, a measure (accuracy), a task, or task/measure.")] = "score",
     form: Annotated[str, typer.Option("--format", help="table, markdown or json.")] = "table",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    figures: Annotated[
+        Path | None, typer.Option(help="Draw who solves what, problem by problem, into this folder: PNG and SVG.")
+    ] = None,
     plugin: Annotated[list[Path] | None, typer.Option(help=PLUGIN_HELP)] = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
 ) -> None:
@@ -42,7 +46,8 @@ def compare(  # noqa: PLR0917 - each is an option of the command line
 
     directory = runs_of(suite, out)
     one, two = (canonical(stack, directory, plugin or ()) for stack in (first, second))
-    found = duel(directory, one, two, metric=metric, problems=reader(directory))
+    shown = load_board(directory, metric, None)
+    found = duel(shown, one, two, problems=reader(directory))
     if as_json or form == "json":
         typer.echo(duel_text.as_json(found), nl=False)
     elif form == "markdown":
@@ -51,6 +56,21 @@ def compare(  # noqa: PLR0917 - each is an option of the command line
         from rich.console import Console
 
         Console(highlight=False).print(duel_text.as_table(found))
+    if figures is not None:
+        draw(shown, one, two, figures)
+
+
+def draw(shown: Board, first: str, second: str, folder: Path) -> None:
+    """Write discordance.png and discordance.svg. Raises UsageError where no answers are kept to draw from."""
+    from harness.leaderboard.figures import NoDataError, discordance, write_figure
+
+    try:
+        figure = discordance(shown, first, second)
+    except NoDataError as error:
+        raise UsageError(f"--figures: {error}") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    for form in ("png", "svg"):
+        typer.echo(str(write_figure(figure, folder / f"discordance.{form}")), err=True)
 
 
 def reader(directory: Path) -> Callable[[str, str], Mapping[str, str] | None]:

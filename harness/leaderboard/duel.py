@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import UsageError, nearest
 from harness.leaderboard import statistics
-from harness.leaderboard.build import board
-from harness.leaderboard.columns import number, points, probability, ratio, scale, seconds, title, whole
+from harness.leaderboard.cells import number, points, probability, ratio, scale, seconds, title, tuned, whole
 from harness.leaderboard.compare import difference
 from harness.leaderboard.costs import Cost
 from harness.leaderboard.model import LEAST_SEEDS, LEVEL, UNTRAINED, Board, Difference, Row
@@ -52,15 +50,12 @@ class Duel:
     notes: tuple[str, ...]
 
 
-def duel(
-    directory: Path, first: str, second: str, *, metric: str = "score", problems: Problems = lambda _task, _key: None
-) -> Duel:
-    """Compare two rows of the suite whose trials lie in `directory`; either may be `untrained`.
+def duel(shown: Board, first: str, second: str, *, problems: Problems = lambda _task, _key: None) -> Duel:
+    """Compare two rows of a board; either may be `untrained`.
 
     `problems(task, key)` gives prompt and gold of an item, where they are at hand. Raises UsageError for a method that
     the suite does not have, and for one compared with itself.
     """
-    shown = board(directory, metric=metric)
     known = [*shown.matrix.methods, UNTRAINED]
     for name in (first, second):
         if name not in known:
@@ -79,7 +74,7 @@ def duel(
         p_better=better,
         sentence=sentence(shown, first, second, found),
         sure=sure(found, better),
-        lines=(*results(shown, one, two, found), *costs(one.cost, two.cost)),
+        lines=(*results(shown, one, two, found), *costs(one.cost, two.cost), *searched(one, two)),
         items=told,
         notes=tuple(notes(shown, (one, two), told)),
     )
@@ -157,6 +152,13 @@ def costs(one: Cost | None, two: Cost | None) -> list[Line]:
         line("time a trial", "seconds", seconds),
         line("failures", "failed", whole),
     ]
+
+
+def searched(one: Row, two: Row) -> list[Line]:
+    """What was spent on choosing their hyper-parameters, on the track of equal tuning."""
+    if not one.tuning.trials and not two.tuning.trials:
+        return []
+    return [Line("tuning", tuned(one), tuned(two), values=(one.tuning.cost, two.tuning.cost))]
 
 
 def thousands(value: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from harness.leaderboard.columns import number
+from harness.leaderboard.cells import number
 from harness.leaderboard.duel import MOST_TASKS, Duel, Line
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from harness.cli import compare
 from harness.errors import UsageError
-from harness.leaderboard import duel_text
+from harness.leaderboard import board, duel_text
 from harness.leaderboard.duel import duel
 from tests.leaderboard.fixtures import GRPO, write_lines, write_suite, write_trial
 
@@ -50,7 +50,7 @@ def call(*arguments):
 
 
 def test_items_newly_solved_and_newly_lost(runs):
-    found = duel(runs, "rloo", GRPO, problems=lambda _, key: {"prompt": f"what is {key}?", "gold": "7"}).items
+    found = duel(board(runs), "rloo", GRPO, problems=lambda _, key: {"prompt": f"what is {key}?", "gold": "7"}).items
     assert (found.seeds, found.asked, found.solved, found.lost) == (2, 8, 2, 2)
     assert found.tasks == {"math": (1, 1), "code": (1, 1)}
     assert [(one.key, one.seeds) for one in found.newly_solved] == [("code:0", 2), ("math:0", 2)]
@@ -61,7 +61,7 @@ def test_items_newly_solved_and_newly_lost(runs):
 
 
 def test_turned_round_every_number_changes_its_sign(runs):
-    one, two = duel(runs, "rloo", GRPO), duel(runs, GRPO, "rloo")
+    one, two = duel(board(runs), "rloo", GRPO), duel(board(runs), GRPO, "rloo")
     assert one.difference.interval.mean == pytest.approx(-two.difference.interval.mean) == pytest.approx(0.11)
     assert (one.items.solved, one.items.newly_solved[0].key) == (two.items.lost, two.items.newly_lost[0].key)
     assert one.p_better == pytest.approx(1 - two.p_better)
@@ -69,7 +69,7 @@ def test_turned_round_every_number_changes_its_sign(runs):
 
 @pytest.mark.parametrize("sides", [(GRPO, "untrained"), ("untrained", GRPO)])
 def test_the_untrained_policy_is_a_side_like_any_other(runs, sides):
-    found = duel(runs, *sides)
+    found = duel(board(runs), *sides)
     assert abs(found.difference.interval.mean) == pytest.approx(0.15)
     assert found.items.solved + found.items.lost == 2
     changed = (*found.items.newly_solved, *found.items.newly_lost)
@@ -82,19 +82,19 @@ def test_the_untrained_policy_is_a_side_like_any_other(runs, sides):
 def test_trials_without_answers_say_so(runs):
     for path in runs.glob("rloo/*/items.jsonl"):
         write_items(path, VERDICTS["rloo"])
-    found = duel(runs, "rloo", GRPO)
+    found = duel(board(runs), "rloo", GRPO)
     assert found.items.solved == 2
     assert any("before answers were kept" in note for note in found.notes)
     for path in runs.glob("*/*/untrained.jsonl"):
         path.unlink()
-    found = duel(runs, "rloo", "untrained")
+    found = duel(board(runs), "rloo", "untrained")
     assert found.items is None
     assert any("older trials lack" in note for note in found.notes)
 
 
 def test_items_of_a_trial_that_goes_on_do_not_count(runs):
     (runs / "rloo" / "seed-1" / "result.json").unlink()
-    assert duel(runs, "rloo", GRPO).items.seeds == 1
+    assert duel(board(runs), "rloo", GRPO).items.seeds == 1
 
 
 def test_one_screen(tmp_path):
@@ -108,7 +108,7 @@ def test_one_screen(tmp_path):
             directory = write_trial(root, method, seed, curve)
             write_items(directory / "items.jsonl", [method == long] * 3 + [method != long] * 3, "word " * 40)
     write_suite(root, [GRPO, long], 2)
-    found = duel(root, long, GRPO, problems=lambda *_: {"prompt": "a long\nquestion " * 30, "gold": "1 " * 99})
+    found = duel(board(root), long, GRPO, problems=lambda *_: {"prompt": "a long\nquestion " * 30, "gold": "1 " * 99})
     out = io.StringIO()
     Console(file=out, width=80, highlight=False).print(duel_text.as_table(found))
     lines = out.getvalue().splitlines()
@@ -142,6 +142,7 @@ def test_formats(runs):
     assert data["difference"]["p_sign"] is None  # two seeds cannot reach the level
     assert data["items"]["newly_lost"][0]["key"] == "code:2"
     assert [line["label"] for line in data["lines"]][:3] == ["score", "code", "math"]
+    assert "tuning" not in [line["label"] for line in data["lines"]]
     assert "| score |" in call("rloo", GRPO, "tiny", "--format", "markdown", *out)
 
 
@@ -158,3 +159,22 @@ def test_what_cannot_be_compared_is_one_line(runs, arguments, message):
     with pytest.raises(UsageError, match=message) as caught:
         call(*arguments[:2], "tiny", *arguments[2:], "--out", runs.parent)
     assert "\n" not in str(caught.value)
+
+
+def test_what_tuning_cost_is_a_line(runs):
+    settings = json.loads((runs / "suite.yaml").read_text())
+    (runs / "suite.yaml").write_text(json.dumps(settings | {"tuning": {"trials": 8}}))
+    for file in runs.glob("*/*/config.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"tuning": {"trials": 8, "spent": 9.6e6}}))
+    [line] = [line for line in duel(board(runs), "rloo", GRPO).lines if line.label == "tuning"]
+    assert line.values == (9.6e6, 9.6e6)
+    assert "8 trials" in line.first
+
+
+def test_figures(runs, tmp_path):
+    call("rloo", GRPO, "tiny", "--out", runs.parent, "--figures", tmp_path / "figures")
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"discordance.png", "discordance.svg"}
+    for path in runs.glob("*/*/items.jsonl"):
+        path.unlink()
+    with pytest.raises(UsageError, match="--figures"):
+        call("rloo", GRPO, "tiny", "--out", runs.parent, "--figures", tmp_path / "none")

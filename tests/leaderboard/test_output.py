@@ -161,7 +161,7 @@ def test_every_column_explains_itself(made):
 
 
 def test_duel(runs):
-    found = duel(runs, "dapo+f-grpo(gamma=2)", "dr-grpo")
+    found = duel(board(runs), "dapo+f-grpo(gamma=2)", "dr-grpo")
     assert "is better than dr-grpo" in found.sentence
-    assert "cannot be told apart" in duel(runs, "gspo", "dr-grpo").sentence
-    assert any("newly solved" in note for note in found.notes)
+    assert "cannot be told apart" in duel(board(runs), "gspo", "dr-grpo").sentence
+    assert found.items is not None
