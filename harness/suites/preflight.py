@@ -10,8 +10,11 @@ from harness.tasks.placing import shared
 __all__ = ["check_suite"]
 
 
-def check_suite(suite: Suite) -> None:
-    """Raise UsageError (a name is unknown) or HarnessError (this machine cannot), in one line."""
+def check_suite(suite: Suite) -> list[str]:
+    """What a reader should know of the tasks' data (rows that were left out and why), a line each.
+
+    Raises UsageError (a name is unknown) or HarnessError (this machine cannot), in one line.
+    """
     from harness.policies.registry import resolve
     from harness.tasks.load import load_task
 
@@ -33,6 +36,7 @@ def check_suite(suite: Suite) -> None:
         check_others(suite.evaluation.tasks)
     if any(getattr(task, "needs_sandbox", False) for task in tasks):
         _try_sandbox(suite)
+    return [note for task in tasks for note in task.notes()]
 
 
 def _refuse_overlap(task: Task) -> None:

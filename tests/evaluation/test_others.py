@@ -7,6 +7,7 @@ import pytest
 from harness.errors import UsageError
 from harness.evaluation import evaluate
 from harness.evaluation.others import check_others, split_names
+from harness.suites.trial import run
 from harness.training.config import EvaluationConfig, TrialConfig
 from harness.training.result import trial_key
 
@@ -56,3 +57,18 @@ def test_without_any_a_trial_keeps_its_key():
 
     assert key() == key(shots=3) == key(tasks_max_tokens=9)
     assert len({key(), key(tasks=("gsm8k",)), key(tasks=("gsm8k",), shots=3), key(samples=2)}) == 4
+
+
+def test_a_trial_records_them_with_every_evaluation(sums, tmp_path):
+    config = TrialConfig(
+        suite="a", method="grpo(beta=0)", budget={"rollouts": 16}, sampling={"prompts": 2, "group_size": 4},
+        evaluation=EvaluationConfig(problems=2, samples=1, every=1.0, tasks=(sums,)),
+    )  # fmt: skip
+    result = run(config, tmp_path / "trial", should_stop=lambda: False, heartbeat=lambda _: None)
+    assert result.status == "done", result.error
+    records = [json.loads(line) for line in (tmp_path / "trial" / "evaluations.jsonl").read_text().splitlines()]
+    assert len(records) == 2
+    for record in records:
+        assert set(record["tasks"]) == {"math"}
+        assert {row["task"] for row in record["others"]} == {"sums"}
+        assert all(row["value"] is not None for row in record["others"])

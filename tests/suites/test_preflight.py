@@ -1,5 +1,7 @@
 """What is wrong with a suite's tasks is said before anything runs."""
 
+import json
+
 import pytest
 
 from harness.errors import UsageError
@@ -16,6 +18,15 @@ class Leaky(MathTask):
 
 def suite(**settings):
     return Suite.model_validate({"name": "s", "budget": {"rollouts": 10}, **settings})
+
+
+def test_rows_that_were_left_out_are_told(tmp_path):
+    assert check_suite(suite()) == []
+    rows = [{"question": f"{i}+1=", "answer": i + 1 if i else "one"} for i in range(30)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    options = {"name": "sums", "files": {"train": str(tmp_path / "rows.jsonl")}}
+    notes = check_suite(suite(tasks=[{"task": "dataset", "options": options}]))
+    assert notes == ["sums: of 30 rows 1 have no answer that can be checked"]
 
 
 def test_splits_that_share_problems_are_refused(monkeypatch):
