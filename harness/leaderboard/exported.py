@@ -36,17 +36,18 @@ def exported_trials(folder: Path) -> list[Trial]:
     whole = (folder / TABLE).is_file()
     table = pd.read_parquet(folder / TABLE) if whole else older(pd.read_csv(folder / OLDER), folder)
     answers = answers_of(folder)
-    return [
-        as_trial(folder, str(method), int(seed), rows, answers.get((method, seed), {}))
-        for (method, seed), rows in table.groupby(["method", "seed"], sort=True, observed=True)
-    ]
+    trials = []
+    for (name, number), rows in table.groupby(["method", "seed"], sort=True, observed=True):
+        method, seed = str(name), int(str(number))
+        trials.append(as_trial(folder, method, seed, rows, answers.get((method, seed), {})))
+    return trials
 
 
 def as_trial(folder: Path, method: str, seed: int, rows: pd.DataFrame, answers: dict[str, Answers]) -> Trial:
     """One trial from its rows."""
-    totals = {name: plain(value) for name, value in rows.iloc[-1].items()}
+    totals = {str(name): plain(value) for name, value in rows.iloc[-1].items()}
     known = {name: value for name, value in totals.items() if value is not None}
-    record = {
+    record: dict[str, Any] = {
         "stack": method,
         "config": {"suite": known.get("suite"), "rules": known.get("rules", 1), "method": method, "seed": seed,
                    "budget": {known["currency"]: known["budget"]} if "budget" in known else {}},
@@ -57,10 +58,13 @@ def as_trial(folder: Path, method: str, seed: int, rows: pd.DataFrame, answers: 
         **{name: known[name] for name in ("trial_key", "semantics") if name in known},
         **{name: read(known[name], None) for name in ("digests", "tuning") if name in known},
     }  # fmt: skip
-    result = {"status": known["status"], **{name: known[name] for name in ("steps", "clip_share") if name in known}}
+    result: dict[str, Any] = {
+        "status": known["status"],
+        **{name: known[name] for name in ("steps", "clip_share") if name in known},
+    }
     if "total_spent" in known:
         result["spent"] = known["total_spent"]
-    told = {
+    told: dict[str, Any] = {
         "result.json": result,
         "ledger.json": {
             "categories": with_stem(known, "charge_"), "counts": with_stem(known, "count_"),
@@ -109,18 +113,18 @@ def evaluations(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def answers_of(folder: Path) -> dict[tuple[Any, Any], dict[str, Answers]]:
+def answers_of(folder: Path) -> dict[tuple[str, int], dict[str, Answers]]:
     """(method, seed) -> task -> answers; {} where they were not exported."""
     import pandas as pd
 
     if not (folder / ITEMS).is_file():
         return {}
-    found: dict[tuple[Any, Any], dict[str, Answers]] = {}
+    found: dict[tuple[str, int], dict[str, Answers]] = {}
     table = pd.read_parquet(folder / ITEMS)
     if table.empty:
         return {}
     for (method, seed, task), rows in table.groupby(["method", "seed", "task"], sort=False, observed=True):
-        found.setdefault((method, seed), {})[str(task)] = Answers(
+        found.setdefault((str(method), int(str(seed))), {})[str(task)] = Answers(
             tuple(map(str, rows["key"])), rows["greedy"].to_numpy(bool),
             rows["correct"].to_numpy(np.int64), rows["samples"].to_numpy(np.int64),
         )  # fmt: skip
@@ -132,7 +136,7 @@ def older(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     names = {
         name: ("count_" if name.removeprefix("ledger_").startswith(COUNTED) else "charge_")
         + name.removeprefix("ledger_")
-        for name in table
+        for name in map(str, table)
         if name.startswith("ledger_")
     }
     suite = yaml12.load(folder / "suite.yaml")[0] if (folder / "suite.yaml").is_file() else {}

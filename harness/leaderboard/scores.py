@@ -146,6 +146,5 @@ def framed(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 def compact(table: pd.DataFrame) -> pd.DataFrame:
     """Repeated texts as categories, so that a file of many trials stays small."""
-    return table.astype({
-        name: "category" for name in CATEGORIES if name in table and table[name].map(type).eq(str).any()
-    })  # fmt: skip
+    texts = [name for name in CATEGORIES if name in table and any(isinstance(value, str) for value in table[name])]
+    return table.astype(dict.fromkeys(texts, "category"))
