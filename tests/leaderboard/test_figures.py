@@ -10,8 +10,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from harness.cli.leaderboard import leaderboard
 from harness.errors import UsageError
 from harness.leaderboard import board, figures
+from harness.leaderboard.export import export
 from harness.leaderboard.figures import NoDataError
 from harness.leaderboard.figures.canvas import tips
 from harness.leaderboard.figures.charges import spending
@@ -454,3 +456,14 @@ def test_names_are_shortened_where_they_say_least():
     assert [name[-4:] for name in found.values()] == ["0.2)", "0.4)"]
     assert len(set(shown_names(["a" * 40 + "b" * 40 + str(i) + "c" * 40 for i in range(3)], 20).values())) == 3
     assert max(map(len, found.values())) <= 28
+
+
+def test_an_export_takes_formats_for_papers(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures.files, "FIGURES", {"forest": figures.forest})
+    names = {path.name for path in export(made, tmp_path, ["pdf", "svg"])}
+    assert names >= {"forest.png", "forest.pdf", "forest.svg", "figures.html"}
+
+
+def test_figures_without_a_folder_are_refused():
+    with pytest.raises(UsageError, match="--export FOLDER"):
+        leaderboard(["tiny"], figures=["pdf"])

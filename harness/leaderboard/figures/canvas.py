@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 WIDTH, DPI = 8.0, 100  # 800 pixels
 QUIET, GRID, BAND = "#555555", "#e4e4e4", 0.16
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 8,
     "xtick.labelsize": 8, "ytick.labelsize": 8, "axes.spines.top": False, "axes.spines.right": False,
     "axes.edgecolor": "#444444", "axes.axisbelow": True, "lines.linewidth": 1.6, "figure.facecolor": "white",

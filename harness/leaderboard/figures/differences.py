@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.leaderboard.colours import BASELINE, CONTROL, Look, looks
@@ -107,7 +107,7 @@ def task_differences(board: Board, rows: Sequence[Row], task: int, family: int) 
     return found
 
 
-def draw_forest(axes: Axes, board: Board, found: dict[str, Difference | None], *, fill_clear: bool = False) -> None:
+def draw_forest(axes: Axes, board: Board, found: Mapping[str, Difference | None], *, fill_clear: bool = False) -> None:
     """The rows from the top down, each with its bar and mark; `fill_clear` fills those whose interval leaves out 0."""
     by, look = scale(board), looks(board.matrix.methods, board.baseline)
     names = shown_names(found)
@@ -119,7 +119,7 @@ def draw_forest(axes: Axes, board: Board, found: dict[str, Difference | None], *
             draw_difference(axes, method, one, len(found) - 1 - place, by=by, look=drawn, reach=reach)
             if fill_clear and not one.interval.low <= 0 <= one.interval.high and one.interval.n > 1:
                 axes.lines[-1].set_markerfacecolor(drawn.colour)
-    axes.set_yticks(range(len(found)), [names[method] for method in reversed(found)])
+    axes.set_yticks(range(len(found)), [names[method] for method in [*found][::-1]])
     axes.set_ylim(-0.7, len(found) - 0.3)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
@@ -163,11 +163,11 @@ def ends_text(interval: Interval, by: float) -> str:
     return mean if math.isnan(interval.low) else f"{mean} [{low}, {high}]"
 
 
-def write_numbers(axes: Axes, board: Board, found: dict[str, Difference | None]) -> None:
+def write_numbers(axes: Axes, board: Board, found: Mapping[str, Difference | None]) -> None:
     """The numbers at the right of the rows."""
     by = scale(board)
     side = axes.secondary_yaxis("right")
-    texts = [ends_text(one.interval, by) if one else "" for one in reversed(found.values())]
+    texts = [ends_text(one.interval, by) if one else "" for one in [*found.values()][::-1]]
     side.set_yticks(range(len(found)), texts)
     side.tick_params(length=0, labelsize=7.5, labelcolor=QUIET)
     side.spines["right"].set_visible(False)

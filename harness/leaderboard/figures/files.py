@@ -82,7 +82,7 @@ def figure_bytes(figure: Figure, form: str, salt: str = "0") -> bytes:
     """A figure in a format, the same bytes every time; a PDF embeds its fonts as TrueType."""
     import matplotlib as mpl
 
-    settings: dict[str, Any] = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": salt}
+    settings: Any = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": salt}
     with mpl.rc_context(settings), BytesIO() as file:
         figure.savefig(file, format=form, dpi=DPI, metadata=DATELESS[form])
         figure.set_layout_engine("none")  # found once, it stays: the next format is drawn in half the time

@@ -43,7 +43,7 @@ class Band:
         return not np.isfinite(self.mean).any()
 
 
-NOTHING = Band(*(np.zeros(0) for _ in range(4)), n=0)
+NOTHING = Band(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0), n=0)
 
 
 def summarised(x: Array, values: Array) -> Band:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ def draw_course(axes: Axes, band: Band, scale: Scale, *, foot: int, look: Look, 
         floor, roof = (foot + scale.raised(values) for values in (band.low, band.high))
         belongs(axes.fill_between(band.x, floor, roof, color=look.colour, alpha=0.2, linewidth=0), method)
     heights = foot + scale.raised(band.mean)
-    mark = {"marker": look.marker, "markersize": 4} if len(band.x) == 1 else {}
+    mark: dict[str, Any] = {"marker": look.marker, "markersize": 4} if len(band.x) == 1 else {}
     belongs(axes.plot(band.x, heights, color=look.colour, linewidth=1.4, **mark)[0], method)
     for i in np.unique(np.linspace(0, len(band.x) - 1, TIPS).astype(int)):
         tip(axes, band.x[i], heights[i], f"{method}: {short(band.mean[i])} at {band.x[i]:.2f} of the budget", method)
