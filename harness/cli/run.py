@@ -36,7 +36,9 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     budget: Annotated[str, typer.Option(help="Budget of a trial in the suite's currency: 200k, 1.5M.")] = "",
     plugin: Annotated[list[str] | None, typer.Option(help="A Python file with @method classes.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Trials at a time; 0: one per core.")] = 0,
-    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    executor: Annotated[str, typer.Option(help="local, or ray: over the machines of a Ray cluster.")] = "local",
+    ray_address: Annotated[str, typer.Option(help="The Ray cluster (default: RAY_ADDRESS, else one here).")] = "",
+    ranks: Annotated[int, typer.Option(min=0, help="Processes that share a trial, a GPU each; 0: as the suite.")] = 0,
     shard: Annotated[str, typer.Option(help="Run part i of n (3/16), without MLflow.")] = "1/1",
     max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop cleanly after so long.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: optimizer.lr=3e-5.")] = None,
@@ -59,12 +61,11 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         raise UsageError(f"which suite? Bundled: {', '.join(bundled_suites())}; or the path of a file")
     if executor not in EXECUTORS:
         raise UsageError(f"--executor {executor}: unknown.{nearest(executor, EXECUTORS)}")
-    if executor == "ray":
-        raise UsageError(
-            "--executor ray is not available in this version; use --executor local, or --shard i/n on many machines"
-        )
+    if ray_address and executor != "ray":
+        raise UsageError("--ray-address is for --executor ray; give both, or neither")
     part = options.shard(shard)
-    chosen = load(suite, set_ or [], methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox=sandbox)
+    sets = [*(set_ or []), *([f"resources.ranks={ranks}"] if ranks else [])]
+    chosen = load(suite, sets, methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox=sandbox)
     from harness.suites.executor import prepare_workers
     from harness.suites.first_step import check_first_step
     from harness.suites.preflight import check_suite
@@ -73,7 +74,8 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
 
     if not dry_run:
         check_suite(chosen)
-        prepare_workers(threads=chosen.threads, device=chosen.policy.device)  # it imports while we do
+        if executor == "local":
+            prepare_workers(threads=chosen.threads, device=chosen.policy.device)  # it imports while we do
     planned = plan(chosen, out=out, shard=part)
     if dry_run:
         print(chosen.to_yaml(), end="")
@@ -87,13 +89,14 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         check_first_step(search_trials(planned))
         print(cost(planned), file=sys.stderr)
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
-    with mirror(planned.store.path, uri) as on_end:
+    with place(executor, ray_address) as run_on, mirror(planned.store.path, uri) as on_end:
         report = execute(
             planned,
             workers=workers or None,
             max_minutes=max_minutes,
             present=Present(chosen),
             on_end=on_end,
+            run_on=run_on,
         )
     finish(planned, report, uri)
     raise typer.Exit(report.exit_code)
@@ -106,6 +109,19 @@ def search_of(planned: Plan) -> list[str]:
     from harness.suites.tune import described
 
     return described(planned)
+
+
+@contextlib.contextmanager
+def place(executor: str, ray_address: str) -> Iterator[Callable[..., Any] | None]:
+    """Where trials run: None for processes of this machine, else what runs them."""
+    if executor == "local":
+        yield None
+        return
+    from harness.suites.ray_cluster import joined
+    from harness.suites.ray_executor import RayExecutor
+
+    with joined(ray_address) as ray:
+        yield RayExecutor(ray).run_jobs
 
 
 def load(

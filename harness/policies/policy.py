@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from harness.batch import TopLogits
+from harness.distributed.world import SOLO, World
 from harness.errors import UsageError, nearest
 from harness.policies.adapter import adapted, has_adapter, lighten, merged_weights, shared_copy, without_adapter
 from harness.policies.backbone import PLAIN, Manner, backbone_of
@@ -70,6 +71,7 @@ class Policy:
         self.chat = self.text.chat
         self.stop_ids = _stop_ids(model, tokenizer, [self.text.stop_id(text) for text in stop])
         self.pad_id = _first(tokenizer.pad_token_id, *self.stop_ids, 0)
+        self.world: World = SOLO  # the ranks that share the work on rows
         self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self.n_params = sum(parameter.numel() for parameter in model.parameters())
         self.trains = frozenset(name for name, p in model.named_parameters() if p.requires_grad or not self.adapted)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from harness.distributed.sampling import divided
 from harness.errors import UsageError
 from harness.policies.assemble import Written, assemble
 from harness.policies.draw import draw
@@ -48,8 +49,14 @@ class Sampler:
         of requests change nothing (but the last bit of a matrix product, which decides ties of the cumulative
         distribution). Log-probabilities are those of the distribution sampled from, temperature applied.
         """
+        key, world = pass_key(seed, step, round, stream), self.policy.world
+        if world.size > 1:
+            return divided(world, requests, lambda mine: self._sample(mine, key, want_entropy), self.policy.pad_id)
+        return self._sample(requests, key, want_entropy)
+
+    def _sample(self, requests: Sequence[Request], key: int, want_entropy: bool) -> Rollouts:
+        """The completions of all requests, by this process."""
         asked = Asked(requests, self.policy)
-        key = pass_key(seed, step, round, stream)
         with torch.inference_mode():
             written = Written(len(asked), asked.width, self.policy, want_entropy)
             for rows in self._chunks(asked):

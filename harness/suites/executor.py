@@ -21,7 +21,7 @@ from harness.files import read_json, write_json
 from harness.suites.schema import parse_bytes
 from harness.suites.worker import DEFAULT_RUNNER, Job, silence_limit, work
 
-__all__ = ["Observer", "Outcome", "prepare_workers", "run_jobs"]
+__all__ = ["Observer", "Outcome", "prepare_workers", "run_jobs", "write_status"]
 
 GRACE = 1.1  # a trial watches its own limit between steps; at so much more, and a minute at least, the parent kills it
 GRACE_SECONDS = 60.0
@@ -37,6 +37,8 @@ class Outcome:
     error: str | None = None
     score: float | None = None
     seconds: float = 0.0
+    lost: bool = False  # its process died without a word, and nobody here ended it
+    retries: int = 0  # how often it was taken up again after that
 
 
 class Observer(Protocol):
@@ -203,9 +205,11 @@ def _finish(worker: _Running, observer: Observer) -> Outcome:
     worker.process.join()
     status, error, score = _ending(worker)
     worker.process.close()
-    outcome = Outcome(worker.job, status, error, score, time.monotonic() - worker.began)
+    outcome = Outcome(
+        worker.job, status, error, score, time.monotonic() - worker.began, lost=not (worker.end or worker.verdict)
+    )
     if status != "busy":
-        _write_status(outcome)
+        write_status(outcome)
     observer.ended(outcome)
     return outcome
 
@@ -221,7 +225,7 @@ def _ending(worker: _Running) -> tuple[str, str | None, float | None]:
     return "failed", f"the worker died: {how}{hint}; see {worker.job.directory / 'log.txt'}", None
 
 
-def _write_status(outcome: Outcome) -> None:
+def write_status(outcome: Outcome) -> None:
     """Write status.json; for a trial that died before it could write its result and settings, these too."""
     directory, config = outcome.job.directory, outcome.job.config
     directory.mkdir(parents=True, exist_ok=True)

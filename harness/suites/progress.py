@@ -73,6 +73,7 @@ class Display:
         score = f"score {outcome.score:.3f}" if outcome.score is not None else ""
         steps = self.steps.pop(outcome.job, None)
         score += f"  after {steps} step{'s' * (steps != 1)}" if steps is not None and score else ""
+        score += f"  taken up again {outcome.retries} time{'s' * (outcome.retries != 1)}" if outcome.retries else ""
         colour = {"done": "green", "interrupted": "yellow"}.get(outcome.status, "red")
         line = f"[{colour}]{outcome.status:<11}[/] {outcome.job.label}  {score}  {_duration(outcome.seconds)}"
         self.bars.console.print(line, highlight=False, soft_wrap=True)

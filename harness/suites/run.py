@@ -27,7 +27,7 @@ from harness.training.config import TrialConfig
 if TYPE_CHECKING:
     from harness.tuning.search import Search
 
-__all__ = ["Plan", "Report", "execute", "plan"]
+__all__ = ["Plan", "Report", "execute", "plan", "side_by_side"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,11 @@ def plan(
     return Plan(suite, store, own, stacks, shard, searches_of(suite, own))
 
 
+def side_by_side(suite: Suite) -> int:
+    """How many trials of a suite this machine has cores for."""
+    return max(1, runtime.cores() // (suite.threads * suite.resources.ranks))
+
+
 def execute(
     todo: Plan,
     *,
@@ -90,10 +95,12 @@ def execute(
     runner: str = DEFAULT_RUNNER,
     present: Present | None = None,
     on_end: Callable[[Outcome], None] = lambda _: None,
+    run_on: Callable[..., list[Outcome]] | None = None,
 ) -> Report:
     """Run or resume the trials of a plan. Every fault of a trial ends in its outcome, none is raised.
 
     With `present`, trials on disk that would be others now are refused (UsageError). `on_end` hears of every trial.
+    `run_on` runs them elsewhere than in processes of this machine, as `RayExecutor.run_jobs` does.
     """
     console = console or Console(stderr=True)
     todo.store.record(todo.suite, todo.stacks)
@@ -102,7 +109,7 @@ def execute(
     jobs = [] if todo.searches else _jobs(todo, runner, present, report)
     waiting = len(search) + sum(not _over(status_of(config, todo.store)) for config in todo.trials)
     whole = len(todo.trials) + sum(len(one.candidates) * len(one.tuning.numbers) for one in todo.searches)
-    count = workers or max(1, runtime.cores() // (todo.suite.threads * todo.suite.resources.ranks))
+    count = workers or (side_by_side(todo.suite) if run_on is None else None)
     deadline = None if max_minutes is None else time.monotonic() + 60 * max_minutes
     interrupt = runtime.Interrupt()
     with Display(whole, whole - waiting, console, on_end) as display:
@@ -113,7 +120,7 @@ def execute(
 
         with interrupt.listening(announce):
             run = functools.partial(
-                run_jobs, workers=count, observer=display, interrupt=interrupt, deadline=deadline
+                run_on or run_jobs, workers=count, observer=display, interrupt=interrupt, deadline=deadline
             )
             if todo.searches:
                 report.searched = run(search)

@@ -23,7 +23,8 @@ DEFAULT_OUT = Path("runs")
 
 # These may change between two calls of `harness run`: they add trials or decide when one is given up, never a number.
 _FREE = {
-    "methods", "seeds", "question", "baseline", "honesty", "limits", "resources", "checkpoint_seconds", "plugins", "sandbox",
+    "methods", "seeds", "question", "baseline", "honesty", "limits", "resources", "checkpoint_seconds", "plugins",
+    "sandbox",
 }  # fmt: skip
 
 

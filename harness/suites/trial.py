@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.files import read_json
 from harness.training.config import TrialConfig
 
-__all__ = ["run"]
+__all__ = ["run", "train"]
 
 
 def run(
@@ -19,9 +20,18 @@ def run(
     should_stop: Callable[[], bool],
     heartbeat: Callable[[dict[str, Any]], None],
 ) -> Any:
-    """Train and evaluate one trial; returns training's TrialResult."""
+    """Train and evaluate one trial, here or in as many processes as it is to have; returns training's TrialResult."""
+    if config.resources.ranks > 1 and read_json(directory / "result.json").get("status") != "done":
+        from harness.suites.ranks import run_ranks
+
+        return run_ranks(config, directory, should_stop=should_stop, heartbeat=heartbeat)
+    return train(config, directory, should_stop=should_stop, heartbeat=heartbeat)
+
+
+def train(config: TrialConfig, directory: Path, **options: Any) -> Any:
+    """Train and evaluate in this process; `options` are those of training's `run_trial`."""
     from harness.evaluation import evaluate
     from harness.training.trial import run_trial
 
     asked = functools.partial(evaluate, system=config.policy.system)  # as in training
-    return run_trial(config, directory, should_stop=should_stop, heartbeat=heartbeat, evaluate=asked)
+    return run_trial(config, directory, evaluate=asked, **options)

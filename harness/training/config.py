@@ -160,6 +160,7 @@ class Resources(Section):
     cpus: float | None = Field(None, ge=0, description="Cores that Ray sets aside; without it, threads x ranks.")
     gpus: float | None = Field(None, ge=0, description="GPUs that Ray sets aside; without it, one a rank on CUDA.")
     memory: str | None = Field(None, description="Memory that Ray sets aside; without it, limits.memory.")
+    ranks: int = Field(1, ge=1, description="Processes of one machine that train a trial together, a GPU each.")
     retries: int = Field(2, ge=0, description="How often a trial is taken up again whose worker or node Ray lost.")
 
 

@@ -135,16 +135,19 @@ class Learner:
             msg = "learner.backward: the weights have moved since the step began and this minibatch has no logp_old; "
             raise HarnessError(msg + "pass the whole batch, or parts of learner.minibatches(batch)")
         self._charge(batch, trained)
-        work = Pass(self.policy, batch, self.needs, self.called, self.config.micro_batch)
-        fits = len(batch) <= self.config.micro_batch
+        world, direct = self.policy.world, self.direct is not None
+        work = Pass(self.policy, batch, self.needs, self.called, self.config.micro_batch, alone=direct)
+        fits = len(batch) <= self.config.micro_batch * work.world.size
         if self.direct and not fits:
             msg = (
                 f"plugin {self.direct!r}: a loss with direct=True needs the whole minibatch of {len(batch)} rows in one"
             )
             raise PluginError(f"{msg} pass; set learner.micro_batch to {len(batch)} or more")
-        found = through_whole(work, self._objective) if self.direct else through_cut(work, self._objective, keep=fits)
-        if found.replayed:
-            self.ledger.count(rows_replayed=found.replayed)
+        with world.gradients(self.parameters, alike=direct):
+            found = through_whole(work, self._objective) if direct else through_cut(work, self._objective, keep=fits)
+        replayed = sum(world.gather(found.replayed))
+        if replayed:
+            self.ledger.count(rows_replayed=replayed)
         self.pending += 1
         return {**self._measure(found), "tokens_trained": float(trained)}
 

@@ -76,6 +76,8 @@ def _stages(context: Context) -> dict[str, float]:
         finally:
             seconds[stage.__name__] = time.perf_counter() - began
             context.ledger.seconds += seconds[stage.__name__]
+        if context.ledger.budget.currency == "seconds":  # every rank must find the same amount left
+            context.ledger.seconds = context.policy.world.agree(context.ledger.seconds)
     return seconds
 
 

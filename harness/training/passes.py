@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from harness.batch import Batch, PolicyOutput, TopLogits
+from harness.distributed.world import SOLO, World
 from harness.errors import PluginError
 
 if TYPE_CHECKING:
@@ -44,8 +45,11 @@ def row_tokens(batch: Batch) -> Tensor:
 class Plan:
     """How a batch is cut into chunks of at most `size` rows."""
 
-    def __init__(self, batch: Batch, size: int, *, whole: bool, every_row: bool) -> None:
-        """`whole` keeps all T columns, for modules whose outputs have shapes of their own; `every_row` skips none."""
+    def __init__(self, batch: Batch, size: int, *, whole: bool, every_row: bool, world: World = SOLO) -> None:
+        """`whole` keeps all T columns, for modules whose outputs have shapes of their own; `every_row` skips none.
+
+        Of the chunks of a batch, every rank of `world` has its own; a rank may have none.
+        """
         positions = torch.arange(1, batch.tokens + 1, device=batch.device)
         extent = (positions * (batch.mask > 0)).amax(1) if batch.tokens else batch.lengths.new_zeros(len(batch))
         prompt = batch.prompt_mask.to(torch.long).sum(1)
@@ -54,7 +58,9 @@ class Plan:
             order = order[extent[order] > 0]
         width = batch.prompt_ids.shape[1]
         self.chunks: list[Chunk] = []
-        for rows in order.split(size) if len(order) else ():
+        pieces = order.split(min(size, -(-len(order) // world.size))) if len(order) else ()
+        self.scarce = len(pieces) < world.size  # a rank has nothing to do
+        for rows in pieces[world.rank :: world.size]:
             used = batch.tokens if whole else int(extent[rows].max())
             self.chunks.append(Chunk(rows, width - int(prompt[rows].max()), used))
         self.rows = len(batch)
@@ -70,17 +76,19 @@ class Pass:
     """The policy's named tensors for a batch, chunk by chunk or gathered to the whole."""
 
     def __init__(
-        self, policy: Policy, batch: Batch, needs: Collection[str], modules: Mapping[str, Any], size: int
-    ) -> None:
+        self, policy: Policy, batch: Batch, needs: Collection[str], modules: Mapping[str, Any], size: int,
+        *, alone: bool = False,
+    ) -> None:  # fmt: skip
+        """`alone`: this rank runs all rows, as every other does."""
         self.policy = policy
+        self.world: World = SOLO if alone else getattr(policy, "world", SOLO)
         self.batch = batch
         self.needs = frozenset(needs) & {"entropy", "hidden", "top_logits"} | ({"hidden"} if modules else set())
         self.modules = modules
         self.size = size
         states = "hidden" in self.needs
-        self.plan = Plan(
-            batch, min(size, CHUNK) if batch.device.type == "cpu" else size, whole=states, every_row=states
-        )
+        size = min(size, CHUNK) if batch.device.type == "cpu" else size
+        self.plan = Plan(batch, size, whole=states, every_row=states, world=self.world)
         hot = bool((batch.temperature != 1.0).any())
         self.temperature: Tensor | None = batch.temperature if hot else None
         self._specs: dict[str, Any] = {}
@@ -112,14 +120,26 @@ class Pass:
         return {name: value for name, value in found.items() if value is not None}
 
     def gather(self, parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        """Chunk tensors put back in the batch's order, [N, T, ...] where they have tokens, 0 for skipped rows."""
-        if not parts:
+        """Chunk tensors put back in the batch's order, [N, T, ...] where they have tokens, 0 for skipped rows.
+
+        Those of all ranks together: what other ranks have run is 0 here, and the sum over ranks is exact.
+        """
+        if parts:
+            rows = torch.cat([chunk.rows for chunk in self.plan])
+            found = {name: self._whole(name, rows, [part[name] for part in parts]) for name in parts[0]}
+        else:
             shape = (self.plan.rows, self.plan.tokens)
-            return {
-                name: torch.zeros(shape, dtype=self.batch.mask.dtype, device=self.batch.device) for name in ("logp",)
-            }
-        rows = torch.cat([chunk.rows for chunk in self.plan])
-        return {name: self._whole(name, rows, [part[name] for part in parts]) for name in parts[0]}
+            found = {"logp": torch.zeros(shape, dtype=self.batch.mask.dtype, device=self.batch.device)}
+        if self.world.size == 1:
+            return found
+        if self.plan.scarce:  # the first rank has rows if any has: it knows all names and shapes
+            shapes = {name: (x.shape, x.dtype) for name, x in found.items()}
+            specs = {name: pytree.treespec_dumps(spec) for name, spec in self._specs.items()}
+            shapes, specs = self.world.agree((shapes, specs))
+            self._specs = {name: pytree.treespec_loads(spec) for name, spec in specs.items()}
+            blank = {name: torch.zeros(s, dtype=d, device=self.batch.device) for name, (s, d) in shapes.items()}
+            found = blank | {name: x for name, x in found.items() if parts}
+        return {name: self.world.total(x) for name, x in found.items()}
 
     def _whole(self, name: str, rows: Tensor, parts: Sequence[Tensor]) -> Tensor:
         plan = self.plan
@@ -157,7 +177,9 @@ class Pass:
 
 def exact_kl(policy: Any, other: Any, batch: Batch, size: int) -> Tensor:
     """KL(policy || other) [N, T] at every token of a batch, in chunks of at most `size` rows."""
-    plan = Plan(batch, min(size, CHUNK) if batch.device.type == "cpu" else size, whole=False, every_row=False)
+    world: World = getattr(policy, "world", SOLO)
+    size = min(size, CHUNK) if batch.device.type == "cpu" else size
+    plan = Plan(batch, size, whole=False, every_row=False, world=world)
     full = torch.zeros_like(batch.mask)
     for chunk in plan:
         rows, width = chunk.rows, chunk.width
@@ -170,7 +192,7 @@ def exact_kl(policy: Any, other: Any, batch: Batch, size: int) -> Tensor:
             temperature=batch.temperature[rows],
         )
         full[rows] = _widen(part, plan.tokens).to(full.dtype)
-    return full
+    return world.total(full)
 
 
 def _call(name: str, module: Any, batch: Batch, hidden: Tensor | None) -> Any:

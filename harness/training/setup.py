@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.budget import Budget, Ledger
+from harness.distributed import SOLO, World
 from harness.host import Stack, Trained, build_stack, discover
 from harness.policies.policy import Policy
 from harness.policies.sampler import Sampler
@@ -42,9 +43,16 @@ class Trial:
 
 
 @contextlib.contextmanager
-def open_sandbox(config: TrialConfig) -> Iterator[tuple[Mixture, Any]]:
-    """The task mixture, and the sandbox that runs its programs: started only if a task has any, closed at the end."""
-    tasks = [(load_task(share.task, share.options), share.share) for share in config.tasks]
+def open_sandbox(config: TrialConfig, world: World = SOLO) -> Iterator[tuple[Mixture, Any]]:
+    """The task mixture, and the sandbox that runs its programs: started only if a task has any, closed at the end.
+
+    Of several ranks, the first scores for all.
+    """
+    tasks: list[tuple[Any, float]] = [(load_task(share.task, share.options), share.share) for share in config.tasks]
+    if world.size > 1:
+        from harness.distributed.tasks import LedTask
+
+        tasks = [(LedTask(task, world), share) for task, share in tasks]
     with contextlib.ExitStack() as stack:
         sandbox = None
         if any(task.needs_sandbox for task, _ in tasks):
@@ -55,7 +63,13 @@ def open_sandbox(config: TrialConfig) -> Iterator[tuple[Mixture, Any]]:
 
 
 def make(
-    config: TrialConfig, task: Mixture, sandbox: Any, catalogue: Catalogue | None = None, policy: Policy | None = None
+    config: TrialConfig,
+    task: Mixture,
+    sandbox: Any,
+    catalogue: Catalogue | None = None,
+    policy: Policy | None = None,
+    *,
+    world: World = SOLO,
 ) -> Trial:
     """Construct, start, build. `policy`: one that is at hand in place of the one that the settings name.
 
@@ -64,6 +78,7 @@ def make(
     stack = build_stack(config.method, catalogue or discover(config.plugins))
     if policy is None:
         policy = Policy.of(config.policy)
+    policy.world = world
     ledger = Ledger(Budget(**{config.budget.currency: config.budget.limit}))
     metered = MeteredPolicy(policy, ledger, "policy", system=config.policy.system)
     metered.micro_batch = config.learner.micro_batch

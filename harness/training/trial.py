@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.budget import BudgetSpent
+from harness.distributed import SOLO, World
 from harness.errors import HarnessError, blamed, told
 from harness.files import read_json, write_json
 from harness.training import TRAINING_SEMANTICS, checkpoint
@@ -39,6 +40,7 @@ def run_trial(
     heartbeat: Callable[[dict[str, Any]], None] = lambda _: None,
     catalogue: Catalogue | None = None,
     evaluate: Callable[..., Any] | None = None,
+    world: World = SOLO,
 ) -> TrialResult:
     """Run a trial, or resume it from the newest whole checkpoint in `directory`; at once if it is done.
 
@@ -46,6 +48,8 @@ def run_trial(
     sandbox=)` gives a report with `score`, `tasks` and `items`; without it nothing is evaluated. `should_stop` is asked
     after every step: True checkpoints and ends with "interrupted". A fault of settings, plugin or harness ends in the
     result's status and one-line error, its traceback in traceback.txt. Raises HarnessError where another trial is done.
+
+    Of several ranks, all call this, each with a directory of its own: that of the first is the trial's.
     """
     directory = Path(directory)
     before = read_json(directory / "result.json")
@@ -55,8 +59,8 @@ def run_trial(
     files = TrialFiles(directory)
     runner: _Runner | None = None
     try:
-        with open_sandbox(config) as (task, sandbox):
-            trial = make(config, task, sandbox, catalogue)
+        with open_sandbox(config, world) as (task, sandbox):
+            trial = make(config, task, sandbox, catalogue, world=world)
             runner = _Runner(trial, files, evaluate, heartbeat)
             runner.record_settings()
             status = runner.run(should_stop)
@@ -101,6 +105,7 @@ class _Runner:
         heartbeat: Callable[[dict[str, Any]], None],
     ) -> None:
         self.trial = trial
+        self.world = trial.context.policy.world
         self.files = files
         self.evaluate = evaluate
         self.heartbeat = heartbeat
@@ -158,8 +163,10 @@ class _Runner:
             evaluated = due(trial.config.evaluation.every, progress, ledger.progress) and ledger.left > 0
             if evaluated:
                 self._evaluate()
-            stopping, late = should_stop(), self.elapsed + time.monotonic() - self.began > limit
-            if evaluated or stopping or late or time.monotonic() - self.saved_at >= trial.config.checkpoint_seconds:
+            late = self.elapsed + time.monotonic() - self.began > limit
+            old = time.monotonic() - self.saved_at >= trial.config.checkpoint_seconds
+            stopping, late, old = self.world.agree((should_stop(), late, old))
+            if evaluated or stopping or late or old:
                 self._save()
             if stopping or late:
                 return "interrupted" if stopping else "timeout"
@@ -187,20 +194,26 @@ class _Runner:
 
     def _resume(self) -> None:
         """Continue from the newest checkpoint whose files are there too; else begin, with the untrained policy."""
+        found = self.world.first(self._newest)
+        if found is None:
+            self.files.cut({})
+            self._evaluate()
+            self._save()
+            return
+        self.number, state = found
+        self.files.cut(state["offsets"])
+        self.scores = list(state["scores"])
+        self.evaluated_at = state["evaluated_at"]
+        self.elapsed = float(state["elapsed"])
+        resume(self.trial, state["trial"])
+
+    def _newest(self) -> tuple[int, dict[str, Any]] | None:
+        """The newest checkpoint that the files reach; those that they do not are removed."""
         while (found := checkpoint.load_newest(self.checkpoints)) is not None:
-            number, state = found
-            if self.files.reaches(state["offsets"]):
-                self.files.cut(state["offsets"])
-                self.number = number
-                self.scores = list(state["scores"])
-                self.evaluated_at = state["evaluated_at"]
-                self.elapsed = float(state["elapsed"])
-                resume(self.trial, state["trial"])
-                return
-            checkpoint.remove(self.checkpoints, number)
-        self.files.cut({})
-        self._evaluate()
-        self._save()
+            if self.files.reaches(found[1]["offsets"]):
+                return found
+            checkpoint.remove(self.checkpoints, found[0])
+        return None
 
     def _save(self) -> None:
         state = {
@@ -210,7 +223,8 @@ class _Runner:
             "evaluated_at": self.evaluated_at,
             "elapsed": self.elapsed + time.monotonic() - self.began,
         }
-        checkpoint.save(self.checkpoints, self.number, state)
+        if self.world.leader:
+            checkpoint.save(self.checkpoints, self.number, state)
         write_json(self.files.directory / "ledger.json", self.trial.context.ledger.state_dict(), durable=True)
         self.saved_at = time.monotonic()
 

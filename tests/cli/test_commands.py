@@ -63,7 +63,7 @@ def test_dry_run_prints_the_suite_resolved(capsys, tmp_path):
         (["--budget", "much"], "--budget: 'much' is no amount"),
         (["--budget", "0"], "--budget: 0 lets a trial spend nothing; write 200000, 200k or 1.5M"),
         (["--executor", "rai"], "Did you mean 'ray'"),
-        (["--executor", "ray"], "not available in this version"),
+        (["--ray-address", "auto"], "--ray-address is for --executor ray"),
         (["--plugin", "none.py"], "--plugin none.py: no such file"),
         (["--sandbox", "none"], "'none' is not namespaces or limits"),
         (["--dry-run", "--methods", "dr-grop"], "Did you mean 'dr-grpo'"),
