@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from harness.batch import Batch, PolicyOutput
+from harness.batch import Batch, PolicyOutput, PromptRecord
 from harness.lab.worlds import World
 from harness.probe_inputs import plain_batch
 
-__all__ = ["Setting", "Simulation"]
+__all__ = ["Setting", "Simulation", "parts"]
 
 STALE_SEED = 7
+_ROWS = [  # fields of a batch that have a row for every completion
+    field.name for field in dataclasses.fields(Batch)
+    if "Tensor" in str(field.type) and field.name not in {"reward_weights", "token_columns", "extras"}
+]  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +46,28 @@ class Setting:
         return ", ".join(parts)
 
 
+def parts(batch: Batch, counts: Sequence[int]) -> list[Batch]:
+    """The rows of a batch cut into batches of the given numbers of rows, as views; none where the number is 0."""
+    split = {name: getattr(batch, name).split(counts) for name in _ROWS if getattr(batch, name) is not None}
+    columns = _split_each(batch.token_columns, counts)
+    extras = _split_each(batch.extras, counts)
+    ends = list(itertools.accumulate(counts, initial=0))
+    return [
+        batch.replace(
+            **{name: pieces[number] for name, pieces in split.items()},
+            prompts=batch.prompts[ends[number] : ends[number + 1]],
+            token_columns={name: pieces[number] for name, pieces in columns.items()},
+            extras={name: pieces[number] for name, pieces in extras.items()},
+        )
+        for number, count in enumerate(counts)
+        if count
+    ]
+
+
+def _split_each(tensors: Mapping[str, Tensor], counts: Sequence[int]) -> dict[str, Sequence[Tensor]]:
+    return {name: value.split(counts) for name, value in tensors.items()}
+
+
 class Simulation:
     """M batches of one world and setting, drawn once; every method sees the same.
 
@@ -47,7 +76,6 @@ class Simulation:
 
     def __init__(self, world: World, setting: Setting, batches: int, seed: int = 0) -> None:
         self.world, self.setting, self.batches = world, setting, batches
-        self._made: dict[tuple[int, int | None], Batch] = {}
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(
             world.logits.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(STALE_SEED)
@@ -65,60 +93,80 @@ class Simulation:
         """B."""
         return self.choice.shape[1]
 
-    def batch(self, first: int = 0, last: int | None = None) -> Batch:
-        """Batches `first` to `last` (all by default) as one, a group for every prompt of every batch."""
-        if (first, last) not in self._made:  # every method asks for the same
-            self._made[first, last] = self._batch(first, last)
-        return self._made[first, last]
-
-    def _batch(self, first: int, last: int | None) -> Batch:
-        world, part = self.world, slice(first, last)
-        choice = self.choice[part]
+    @cached_property
+    def batch(self) -> Batch:
+        """All batches as one, a group for every prompt of every batch."""
+        world, choice = self.world, self.choice
         flat = choice.reshape(-1)
-        groups = torch.arange(choice.shape[0] * choice.shape[1]).repeat_interleave(choice.shape[2])
+        groups = torch.arange(self.batches * self.prompts).repeat_interleave(choice.shape[2])
         mask = world.mask[flat]
-        logp_old = self._rows(world.token_logp(self.old), choice)
+        logp_old = self._rows(world.token_logp(self.old))
         made = plain_batch({
             "mask": mask.numpy(),
-            "rewards": self.rewards[part].reshape(len(flat), -1).numpy(),
+            "rewards": self.rewards.reshape(len(flat), -1).numpy(),
             "reward_names": world.names,
             "reward_weights": world.weights.numpy(),
             "group": groups.numpy(),
-            "correct": self.correct[part].reshape(-1).numpy(),
+            "correct": self.correct.reshape(-1).numpy(),
             "max_tokens": mask.shape[1],
         })  # fmt: skip
+        records = [PromptRecord(str(number), "", world.name) for number in range(self.prompts)]
         return made.replace(
             completion_ids=world.tokens[flat],
             truncated=world.truncated[flat],
             logp_old=logp_old,
             logp_sampler=logp_old,
             logp_ref=logp_old,
-            entropy=self._rows(self._entropies(self.old), choice) * mask,
+            entropy=self._rows(self._entropies(self.old)) * mask,
             greedy_reward=self._greedy()[groups % self.prompts],
             age=torch.full_like(flat, int(self.setting.stale > 0)),
+            prompts=tuple(records[number] for number in (groups % self.prompts).tolist()),
         )
+
+    @cached_property
+    def each(self) -> list[Batch]:
+        """Every batch by itself, its groups numbered from 0: views of `batch`."""
+        rows = self.prompts * self.choice.shape[2]
+        groups = self.batch.prompt[:rows]
+        cut = parts(self.batch, [rows] * self.batches)
+        return [one.replace(prompt=groups, group_keys=groups) for one in cut]
+
+    @cached_property
+    def gradient(self) -> Tensor:
+        """[B, S, V] the true one."""
+        return self.world.gradient(self.world.logits)
+
+    @cached_property
+    def advantage(self) -> Tensor:
+        """[B, C] the true one of every completion."""
+        return self.world.advantage(self.world.logits)
 
     def output(self, batch: Batch, leaf: Tensor) -> PolicyOutput:
         """What the trained policy says of a batch: log-probabilities `leaf` [N, T], entropies without gradient."""
         assert batch.logp_old is not None
         return PolicyOutput(logp=leaf, logp_old=batch.logp_old, mask=batch.mask, entropy=batch.entropy)
 
-    def logp(self, first: int = 0, last: int | None = None) -> Tensor:
+    @cached_property
+    def logp(self) -> Tensor:
         """[N, T] log-probabilities of the drawn tokens under the policy that is trained."""
-        return self._rows(self.world.token_logp(self.world.logits), self.choice[slice(first, last)])
+        return self._rows(self.world.token_logp(self.world.logits))
 
-    def to_logits(self, by_logp: Tensor, first: int = 0, last: int | None = None) -> Tensor:
-        """[M, B, S V] gradients with respect to the logits, one a batch, from those [N, T] of log-probabilities."""
-        world, choice = self.world, self.choice[slice(first, last)]
-        leaf = world.logits.expand(choice.shape[0], *world.logits.shape).clone().requires_grad_()
-        logp = self._rows(world.token_logp(leaf), choice)
+    def to_logits(self, by_logp: Tensor) -> Tensor:
+        """[M, B, S V] gradients with respect to the logits, one a batch, from those [N, T] of log-probabilities.
+
+        They may be of the first batches only.
+        """
+        batches = len(by_logp) // (self.prompts * self.choice.shape[2])
+        leaf = self.world.logits.expand(batches, *self.world.logits.shape).clone().requires_grad_()
+        logp = self._rows(self.world.token_logp(leaf), self.choice[:batches])
         (found,) = torch.autograd.grad(logp, leaf, by_logp)
         return found.flatten(2)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _rows(self, table: Tensor, choice: Tensor) -> Tensor:
+    def _rows(self, table: Tensor, choice: Tensor | None = None) -> Tensor:
         """[N, T] the entries [B, C, T] or [M, B, C, T] of the drawn completions."""
+        choice = self.choice if choice is None else choice
         table = table if table.dim() == 4 else table.expand(choice.shape[0], *table.shape)
         index = choice[..., None].expand(*choice.shape, table.shape[-1])
         return table.gather(2, index).reshape(-1, table.shape[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from harness.errors import HarnessError
 from harness.host import HookCaller, Stack
 from harness.host.info import scope_of
 from harness.host.standin import begin, stand_in
-from harness.lab.draw import Simulation
+from harness.lab.draw import Simulation, parts
 from harness.policies.rollouts import Request
 
 __all__ = ["Gradients", "NotInTheLab", "estimate", "sized", "stands_alone"]
@@ -46,12 +47,30 @@ def stands_alone(stack: Stack) -> bool:
     return all(scope_of(seat.plugin) == "group" for seat in stack.seats)
 
 
-def estimate(stack: Stack, simulation: Simulation, *, stacked: bool | None = None) -> Gradients:
-    """The gradients of all batches; `stacked` runs them as one batch, which the default does where groups stand alone.
+def estimate(
+    stack: Stack, simulation: Simulation, *, stacked: bool | None = None, most: int | None = None
+) -> Gradients:
+    """The gradients of all batches, or of the first `most` where they are run one by one.
 
-    In a loop the method keeps its state from batch to batch, as over steps at which the policy stands still.
+    `stacked` runs them as one, which the default does where groups stand alone; weights of tokens are of every batch by
+    itself all the same, for what they are divided by is counted over a batch. In a loop the method keeps its state from
+    batch to batch, as over steps at which the policy stands still.
     Raises NotInTheLab for a method whose gradient needs what a table of logits has not.
     """
+    implemented = _implemented(stack)
+    stacked = stands_alone(stack) if stacked is None else stacked
+    hooks = _started(stack, simulation)
+    if stacked:
+        found = _pulls(hooks, simulation, simulation.batch, simulation.logp)
+    else:
+        logps = simulation.logp.split(len(simulation.each[0]))
+        found = torch.cat([_pulls(hooks, simulation, *one) for one in zip(simulation.each[:most], logps, strict=False)])
+    pull = found.sum(-1).reshape(-1, *simulation.choice.shape[1:])
+    return Gradients(simulation.to_logits(found), pull, tuple(sorted(implemented - CARRIED)))
+
+
+def _implemented(stack: Stack) -> set[str]:
+    """The hooks that the stack implements. Raises NotInTheLab where they leave the lab nothing to measure."""
     refused = sorted({"hidden", "top_logits"} & stack.needs)
     if refused:
         raise NotInTheLab(f"{stack}: needs {', '.join(refused)}, which a table of logits has not")
@@ -60,14 +79,7 @@ def estimate(stack: Stack, simulation: Simulation, *, stacked: bool | None = Non
         raise NotInTheLab(f"{stack}: trains a module of its own beside the policy")
     if implemented and not implemented & ACTING:
         raise NotInTheLab(f"{stack}: acts in {', '.join(sorted(implemented))} only; its gradient is its base's")
-    stacked = stands_alone(stack) if stacked is None else stacked
-    hooks = _started(stack, simulation)
-    if stacked:
-        found = _pulls(hooks, simulation, 0, None) * simulation.batches
-    else:
-        found = torch.cat([_pulls(hooks, simulation, m, m + 1) for m in range(simulation.batches)])
-    pull = found.sum(-1).reshape(simulation.choice.shape)
-    return Gradients(simulation.to_logits(found), pull, tuple(sorted(implemented - CARRIED)))
+    return implemented
 
 
 def sized(stack: Stack, group_size: int) -> int:
@@ -92,37 +104,36 @@ def _started(stack: Stack, simulation: Simulation) -> HookCaller:
     """A caller whose methods have been told where they are."""
     size, tokens = simulation.setting.group_size, simulation.world.mask.shape[1]
     hooks = stack.caller(stand_in(group_size=size, prompts=simulation.prompts, max_tokens=tokens))
-    first = simulation.batch(0, 1)
     try:
-        begin(hooks, first)
+        begin(hooks, simulation.each[0])
     except (AttributeError, TypeError) as error:
         raise NotInTheLab(f"{stack}: its start needs a real run ({error})") from error
     return hooks
 
 
-def _pulls(hooks: HookCaller, simulation: Simulation, first: int, last: int | None) -> Tensor:
-    """[N, T] minus the gradient of the loss of some batches, taken as one, with respect to log-probabilities."""
-    batch = simulation.batch(first, last)
+def _pulls(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor) -> Tensor:
+    """[N, T] minus the gradient of the loss of a batch, or of the sum of several's, w.r.t. log-probabilities [N, T]."""
     hooks.state.gathered = batch
     batch = batch.replace(group_keys=hooks.group_by(batch=batch))
     kept = hooks.keep(batch=batch)
-    logp = simulation.logp(first, last)
+    counts = kept.reshape(-1, len(simulation.each[0])).sum(1).tolist()
     pull = torch.zeros_like(logp)
     if kept.any():
-        pull[kept] = _pull(hooks, simulation, batch if kept.all() else batch[kept], logp[kept])
+        pull[kept] = _pull(hooks, simulation, batch if kept.all() else batch[kept], logp[kept], counts)
     hooks.state.step += 1
     hooks.end_step(batch=batch, metrics={})
     return pull
 
 
-def _pull(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor) -> Tensor:
+def _pull(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor, counts: Sequence[int]) -> Tensor:
+    """The same of the rows that are kept; counts: how many of every batch."""
     batch = hooks.shape_rewards(batch=batch)
     batch = batch.replace(advantages=hooks.estimate_advantages(batch=batch))
     chosen = hooks.train_on(batch=batch)
     batch = batch if chosen is None else batch.replace(mask=batch.mask * chosen)
     leaf = logp.clone().requires_grad_()
     output = simulation.output(batch, leaf)
-    batch = batch.replace(weights=hooks.aggregate(batch=batch))
+    batch = batch.replace(weights=_weights(hooks, batch, counts))
     total = hooks.loss(batch=batch, output=output)
     penalty = hooks.penalty(batch=batch, output=output)
     total = total if penalty is None else total + penalty
@@ -130,3 +141,10 @@ def _pull(hooks: HookCaller, simulation: Simulation, batch: Batch, logp: Tensor)
         return torch.zeros_like(logp)
     (found,) = torch.autograd.grad(total, leaf, allow_unused=True)
     return torch.zeros_like(logp) if found is None else -found
+
+
+def _weights(hooks: HookCaller, batch: Batch, counts: Sequence[int]) -> Tensor:
+    """[N, T] what `aggregate` says of every batch by itself."""
+    if len(counts) == 1:
+        return hooks.aggregate(batch=batch)
+    return torch.cat([hooks.aggregate(batch=one) for one in parts(batch, counts)])

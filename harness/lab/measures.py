@@ -6,15 +6,25 @@ direction and noise. ascent [M, D] are the directions of M batches, exact [D] th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
-__all__ = ["bias", "cosine_of_batches", "cosine_of_mean", "noise", "sign_errors", "silent_groups"]
+__all__ = [
+    "bias", "cosine_of_batches", "cosine_of_mean", "error_of_cosine", "jackknife", "noise", "sign_errors",
+    "silent_groups",
+]  # fmt: skip
 
 
 def cosine_of_batches(ascent: Tensor, exact: Tensor) -> float:
     """Mean over batches of cos(batch's direction, true gradient): what one step is worth; 0 for an empty gradient."""
-    return float(torch.nn.functional.cosine_similarity(ascent, exact[None], dim=-1, eps=1e-30).mean())
+    return float(_cosines(ascent, exact).mean())
+
+
+def error_of_cosine(ascent: Tensor, exact: Tensor) -> float:
+    """The standard error of `cosine_of_batches`; 0 where there is one batch only."""
+    return float(_cosines(ascent, exact).std()) / len(ascent) ** 0.5 if len(ascent) > 1 else 0.0
 
 
 def cosine_of_mean(ascent: Tensor, exact: Tensor) -> float:
@@ -42,6 +52,16 @@ def noise(ascent: Tensor) -> float:
     return spread / square if square > 0 else float("inf")
 
 
+def jackknife(measure: Callable[[Tensor, Tensor], float], ascent: Tensor, exact: Tensor, blocks: int = 10) -> float:
+    """Standard error of a measure of all batches, from leaving out a block of them at a time."""
+    blocks = min(blocks, len(ascent))
+    if blocks < 2:
+        return 0.0
+    block = torch.arange(len(ascent)) % blocks
+    found = torch.tensor([measure(ascent[block != number], exact) for number in range(blocks)], dtype=torch.float64)
+    return float((found - found.mean()).square().sum() * (blocks - 1) / blocks) ** 0.5
+
+
 def sign_errors(pull: Tensor, advantage: Tensor) -> float:
     """Of the completions that are pushed, the share that is pushed the wrong way; pull and true advantage of one shape.
 
@@ -55,6 +75,10 @@ def sign_errors(pull: Tensor, advantage: Tensor) -> float:
 def silent_groups(pull: Tensor) -> float:
     """The share of groups [..., G] of which no completion is pushed."""
     return float((pull.abs() <= _tiny(pull)).all(-1).double().mean())
+
+
+def _cosines(ascent: Tensor, exact: Tensor) -> Tensor:
+    return torch.nn.functional.cosine_similarity(ascent, exact[None], dim=-1, eps=1e-30)
 
 
 def _square_of_mean(ascent: Tensor) -> float:

@@ -8,17 +8,20 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.lab.draw import Setting, Simulation
 from harness.lab.worlds import WORLDS, make_world
 
-__all__ = ["BATCHES", "MEASURES", "REFERENCE", "Study", "run_study", "settings_for"]
+if TYPE_CHECKING:
+    from harness.host import Catalogue, Stack
 
+__all__ = ["BATCHES", "MEASURES", "REFERENCE", "STACKED", "Study", "ordered", "run_study", "settings_for"]
+
+STACKED = 1000  # batches of every setting; methods that look beyond the group see the first of them, in a loop
 BATCHES = 200
-STACKED = 2000
 REFERENCE = Setting()
-MEASURES = ("step", "mean_cosine", "bias", "noise", "sign_errors", "silent")
+MEASURES = ("step", "step_se", "mean_cosine", "bias", "bias_se", "noise", "sign_errors", "silent")
 
 
 @dataclasses.dataclass
@@ -29,14 +32,22 @@ class Study:
     values: dict[str, dict[str, dict[str, float]]]
     left_out: dict[str, str]
     notes: dict[str, str]
-    seconds: float
+    seconds: float  # of every process, on the CPU
+    batches: dict[str, int] = dataclasses.field(default_factory=dict)  # a method was measured on
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for a JSON file."""
         return {
             "settings": [dataclasses.asdict(setting) for setting in self.settings],
-            "values": self.values, "left_out": self.left_out, "notes": self.notes, "seconds": round(self.seconds, 1),
+            "values": self.values, "left_out": self.left_out, "notes": self.notes, "batches": self.batches,
+            "seconds": round(self.seconds, 1),
         }  # fmt: skip
+
+
+def ordered(study: Study) -> list[str]:
+    """Methods by what one step is worth at the reference, best first; without one last."""
+    worth = {method: values[REFERENCE.label]["step"] for method, values in study.values.items()}
+    return sorted(worth, key=lambda method: math.inf if math.isnan(worth[method]) else -worth[method])
 
 
 def settings_for(sizes: Sequence[int]) -> list[Setting]:
@@ -60,7 +71,6 @@ def run_study(
     import concurrent.futures
     import multiprocessing
 
-    began = time.perf_counter()
     study = Study(list(settings), {}, {}, {}, 0.0)
     measured: dict[str, Mapping[str, Any]] = {}
     context = multiprocessing.get_context("spawn")  # a fork of a process that has run torch may hang
@@ -74,10 +84,10 @@ def run_study(
         if "left_out" in found:
             study.left_out[method] = found["left_out"]
             continue
-        study.values[method] = found["values"]
+        study.values[method], study.batches[method] = found["values"], found["batches"]
         if found["skipped"]:
             study.notes[method] = f"its {', '.join(found['skipped'])} not simulated"
-    study.seconds = time.perf_counter() - began
+    study.seconds = sum(found["seconds"] for found in measured.values())
     return study
 
 
@@ -87,53 +97,71 @@ def _quiet() -> None:
     single_threaded()
 
 
-@functools.lru_cache(maxsize=64)
-def _simulation(world: str, setting: Setting, batches: int) -> Simulation:
-    return Simulation(make_world(world, setting.difficulty), setting, batches)
+@functools.lru_cache(maxsize=32)
+def _simulation(world: str, setting: Setting) -> Simulation:
+    return Simulation(make_world(world, setting.difficulty), setting, STACKED)
+
+
+@functools.lru_cache(maxsize=1)
+def _catalogue(plugins: tuple[str, ...]) -> Catalogue:
+    from harness.host import discover
+
+    return discover(plugins)
 
 
 def _measure(method: str, settings: tuple[Setting, ...], plugins: tuple[str, ...]) -> dict[str, Any]:
-    """All settings of one method, as plain data: values, or why it is left out."""
+    """All settings of one method, as plain data: values and the seconds they took, or why it is left out."""
     from harness.errors import HarnessError
-    from harness.host import discover
+    from harness.host import build_stack
+    from harness.lab.estimate import stands_alone
 
-    catalogue = discover(plugins)
+    began = time.process_time()
     values: dict[str, dict[str, float]] = {}
     skipped: set[str] = set()
     try:
+        stack = build_stack(method, _catalogue(plugins))
+        batches = STACKED if stands_alone(stack) else BATCHES
         for setting in settings:
             parts = []
             for world in WORLDS:
-                measures, left = _one(method, catalogue, world, setting)
+                measures, left = _one(stack.fresh(), world, setting)
                 parts.append(measures)
                 skipped.update(left)
-            values[setting.label] = {name: _mean([part[name] for part in parts]) for name in MEASURES}
+            values[setting.label] = {name: _averaged(name, [part[name] for part in parts]) for name in MEASURES}
     except HarnessError as error:
-        return {"left_out": " ".join(str(error).split())}
-    return {"values": values, "skipped": sorted(skipped)}
+        return {"left_out": " ".join(str(error).split()), "seconds": time.process_time() - began}
+    seconds = time.process_time() - began
+    return {"values": values, "skipped": sorted(skipped), "batches": batches, "seconds": seconds}
 
 
-def _one(method: str, catalogue: Any, world: str, setting: Setting) -> tuple[dict[str, float], tuple[str, ...]]:
+def _one(stack: Stack, world: str, setting: Setting) -> tuple[dict[str, float], tuple[str, ...]]:
     """The measures of one method in one world and setting, and the hooks that were not run."""
-    from harness.host import build_stack
     from harness.lab import measures
-    from harness.lab.estimate import estimate, sized, stands_alone
+    from harness.lab.estimate import estimate, sized
 
-    stack = build_stack(method, catalogue)
     setting = dataclasses.replace(setting, group_size=sized(stack, setting.group_size))
-    simulation = _simulation(world, setting, STACKED if stands_alone(stack) else BATCHES)
-    found = estimate(stack, simulation)
-    truth = simulation.world.advantage(simulation.world.logits)
-    ascent, exact = found.ascent.flatten(1), simulation.world.gradient(simulation.world.logits).flatten()
-    advantage = truth.expand(simulation.batches, *truth.shape).gather(2, simulation.choice)
+    simulation = _simulation(world, setting)
+    found = estimate(stack, simulation, most=BATCHES)
+    ascent, exact = found.ascent.flatten(1), simulation.gradient.flatten()
+    choice = simulation.choice[: len(ascent)]
+    advantage = simulation.advantage.expand(len(choice), -1, -1).gather(2, choice)
     return {
         "step": measures.cosine_of_batches(ascent, exact),
+        "step_se": measures.error_of_cosine(ascent, exact),
         "mean_cosine": measures.cosine_of_mean(ascent, exact),
         "bias": measures.bias(ascent, exact),
+        "bias_se": measures.jackknife(measures.bias, ascent, exact),
         "noise": measures.noise(ascent),
         "sign_errors": measures.sign_errors(found.pull, advantage),
         "silent": measures.silent_groups(found.pull),
     }, found.skipped
+
+
+def _averaged(name: str, values: Sequence[float]) -> float:
+    """The mean over the worlds, whose batches are independent; of standard errors, that of the mean."""
+    if name.endswith("_se"):
+        return math.sqrt(sum(value * value for value in values)) / len(values)
+    return _mean(values)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.lab.report import COLUMNS, ordered
-from harness.lab.study import REFERENCE, Study
+from harness.lab.report import COLUMNS
+from harness.lab.study import REFERENCE, Study, ordered
 from harness.tracking.names import encode
 from harness.tracking.points import Point
 from harness.tracking.rows import MlflowRow

@@ -9,8 +9,8 @@ import pytest
 
 from harness.errors import UsageError
 from harness.lab.draw import Setting
-from harness.lab.report import ordered, table, write
-from harness.lab.study import MEASURES, REFERENCE, Study, run_study, settings_for
+from harness.lab.report import table, write
+from harness.lab.study import MEASURES, REFERENCE, Study, ordered, run_study, settings_for
 
 
 def _study() -> Study:
@@ -49,7 +49,8 @@ def test_files_hold_no_nan(tmp_path: Path) -> None:
     paths = write(_study(), tmp_path / "lab", "grpo(beta=0)")
     data = json.loads(paths[0].read_text(), parse_constant=pytest.fail)
     assert data["values"]["nothing"][REFERENCE.label]["step"] is None
-    assert paths[2].stat().st_size > 10_000
+    assert all(path.stat().st_size > 10_000 for path in paths[3:4])
+    assert paths[2].read_text().splitlines()[0].startswith("method,setting,step")
 
 
 @pytest.mark.slow

@@ -63,10 +63,10 @@ def test_noise_flips_verdicts_and_leaves_the_truth() -> None:
 
 def test_a_stale_batch_has_ratios() -> None:
     simulation = Simulation(make_world("bandit"), Setting(stale=0.5), 2)
-    batch = simulation.batch()
-    assert not torch.allclose(simulation.logp(), batch.logp_old)
+    batch = simulation.batch
+    assert not torch.allclose(simulation.logp, batch.logp_old)
     fresh = Simulation(make_world("bandit"), Setting(), 2)
-    torch.testing.assert_close(fresh.logp(), fresh.batch().logp_old)
+    torch.testing.assert_close(fresh.logp, fresh.batch.logp_old)
 
 
 def test_unknown_names_are_said() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="seq-mean-token-sum-norm", paper="2503.20783", base="grpo(beta=0)")
+@method(name="seq-mean-token-sum-norm", paper="2503.20783", base="grpo(beta=0)", scope="group")
 class ConstantLength:
     """The token sum is divided by a constant, never by the realised length, so that wrong answers do not grow.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="seq-mean-token-mean", paper="2402.03300")
+@method(name="seq-mean-token-mean", paper="2402.03300", scope="group")
 class SequenceMean:
     """Average inside each completion, then over completions, as in the original GRPO: a token weighs 1 / length.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="seq-mean-token-sum", paper="2402.14740", base="grpo(beta=0)")
+@method(name="seq-mean-token-sum", paper="2402.14740", base="grpo(beta=0)", scope="group")
 class SequenceSum:
     """Sum inside a completion, which is the log-probability of the whole, and average over completions.
 

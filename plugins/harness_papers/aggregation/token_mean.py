@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="token-mean", paper="2503.14476", base="grpo(beta=0)")
+@method(name="token-mean", paper="2503.14476", base="grpo(beta=0)", scope="group")
 class TokenMean:
     """Every token of the minibatch weighs the same, so that long completions weigh more.
 

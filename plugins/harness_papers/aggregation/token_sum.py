@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="token-sum", base="grpo(beta=0)")
+@method(name="token-sum", base="grpo(beta=0)", scope="group")
 class TokenSum:
     """Every token weighs `scale`: only the learning rate and the gradient's clip bound the step.
 

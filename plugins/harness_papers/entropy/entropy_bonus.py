@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="entropy-bonus", base="grpo(beta=0)", needs={"entropy"}, neutral={"coef": 0.0})
+@method(
+    name="entropy-bonus",
+    base="grpo(beta=0)",
+    needs={"entropy"},
+    neutral={"coef": 0.0},
+    scope=lambda m: "batch" if m.average == "tokens" else "group",
+)
 class EntropyBonus:
     """The policy is paid for the entropy of its next-token distributions.
 

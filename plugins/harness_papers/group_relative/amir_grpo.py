@@ -21,7 +21,7 @@ STEPS = (1.25, 0.8)
 
 
 @method(
-    name="amir-grpo", paper="2601.03661", base="grpo(beta=0)", scope="group",
+    name="amir-grpo", paper="2601.03661", base="grpo(beta=0)",
     needs=lambda m: {"reference"} if m.reference else set(), neutral={"weight": 0.0, "adapt": False},
 )  # fmt: skip
 class AMIRGRPO:

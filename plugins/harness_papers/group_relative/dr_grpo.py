@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2503.20783", base="grpo(beta=0)")
+@method(paper="2503.20783", base="grpo(beta=0)", scope="group")
 class DrGRPO:
     """No division by the std (it favours very easy and very hard prompts), none by the length (it favours long errors).
 

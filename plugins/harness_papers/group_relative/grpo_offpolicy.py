@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="grpo-offpolicy", paper="2505.22257", base="grpo", clips=True)
+@method(name="grpo-offpolicy", paper="2505.22257", base="grpo", clips=True, scope="group")
 class GRPOOffPolicy:
     """Ratios are to the old policy that wrote the completions, and the clip is centred on the step's own start.
 

@@ -17,7 +17,12 @@ Level = Literal["group", "batch", "none"]
 LEVELS = ("group", "batch", "none")
 
 
-@method(name="norm-levels", paper="2505.24298", base="grpo(beta=0)")
+@method(
+    name="norm-levels",
+    paper="2505.24298",
+    base="grpo(beta=0)",
+    scope=lambda m: "batch" if "batch" in (m.mean, m.std) else "group",
+)
 class NormLevels:
     """The z-score with a free choice of whose mean and whose std, and of leaving oneself out of the mean.
 

@@ -20,7 +20,7 @@ CHOICES = {
 }  # fmt: skip
 
 
-@method(paper="2509.24203", base="grpo(beta=0)", clips=True)
+@method(paper="2509.24203", base="grpo(beta=0)", clips=True, scope=lambda m: "group" if m.drop == "none" else "batch")
 class REC:
     """Group-relative REINFORCE with PPO's clip as a mask and without its importance weight.
 

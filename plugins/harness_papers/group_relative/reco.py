@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEAST = 1e-6
 
 
-@method(name="reco", paper="2607.26862", base="grpo", experimental=True, clips=True)
+@method(name="reco", paper="2607.26862", base="grpo", experimental=True, clips=True, scope="group")
 class ReCo:
     """Likely completions weigh less in their group, and tokens move by the ratio of their Bernoulli variances.
 

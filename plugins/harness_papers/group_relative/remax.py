@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="remax", paper="2310.10505", needs=lambda m: {"greedy", "reference"} if m.beta else {"greedy"})
+@method(
+    name="remax", paper="2310.10505", needs=lambda m: {"greedy", "reference"} if m.beta else {"greedy"}, scope="group"
+)
 class ReMax:
     """The baseline of a prompt is the reward of its greedy completion, which is charged and never trained on.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(base="grpo", paper="2603.18756", experimental=True)
+@method(base="grpo", paper="2603.18756", experimental=True, scope="group")
 class RGRA:
     """REINFORCE with the group-relative advantage: GRPO's advantage and KL, the plain score-function loss.
 

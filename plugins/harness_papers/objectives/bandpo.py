@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="bandpo", paper="2603.04918", base="grpo(beta=0)", clips=True)
+@method(name="bandpo", paper="2603.04918", base="grpo(beta=0)", clips=True, scope="group")
 class BandPO:
     """Each token's clip range is what a divergence ball around the old policy allows: wide for rare tokens.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="bpo-bounded", paper="2604.18578", base="grpo(beta=0)")
+@method(name="bpo-bounded", paper="2604.18578", base="grpo(beta=0)", scope="group")
 class BPO:
     """The ratio is drawn to 1 + eps for completions above the group's median and to 1 - eps for those below.
 

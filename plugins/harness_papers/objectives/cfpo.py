@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2601.22801", base="grpo(beta=0)")
+@method(paper="2601.22801", base="grpo(beta=0)", scope="group")
 class CFPO:
     """GRPO whose clip is replaced by a penalty on the squared distance of the ratio from 1, as in SPO.
 

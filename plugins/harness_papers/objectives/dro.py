@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="dro", paper="2405.19107")
+@method(name="dro", paper="2405.19107", scope="group")
 class DRO:
     """A policy gradient whose log ratio is pulled back quadratically, so that it needs no ratio and no clip.
 

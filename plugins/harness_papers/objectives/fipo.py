@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CALM = 0.8  # the least weight of what is held back
 
 
-@method(name="fipo", paper="2603.19835", base="dapo", neutral={"clip": 0.0})
+@method(name="fipo", paper="2603.19835", base="dapo", neutral={"clip": 0.0}, scope="group")
 class FIPO:
     """A token's loss is weighted by how much likelier the policy has made what follows it since the batch was sampled.
 

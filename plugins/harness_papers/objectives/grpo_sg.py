@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @method(
     name="grpo-sg", paper="2511.00066", base="grpo(beta=0)", experimental=True,
     neutral={"low": 1.0, "high": 1.0},
+    scope="group",
 )  # fmt: skip
 class GRPOSG:
     """A token weighs by a shaped function of its probability: the gradient of an unlikely one is large and sharp.

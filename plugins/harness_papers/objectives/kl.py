@@ -22,6 +22,7 @@ WEIGHTS = ("none", "ratio", "score")
     base="grpo(beta=0)",
     needs=lambda m: {"reference"} if m.beta else set(),
     neutral={"beta": 0.0},
+    scope="group",
 )
 class KL:
     """The distance to the reference policy is a price per token, with the weights of the loss.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(paper="2603.16929", base="grpo(beta=0)")
+@method(paper="2603.16929", base="grpo(beta=0)", scope="group")
 class MHPO:
     """The log-ratio is squashed by tanh and damped by a cumulative hazard, so that gradients fade without a clip.
 

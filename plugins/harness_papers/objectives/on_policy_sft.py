@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="on-policy-sft", paper="2602.13407")
+@method(name="on-policy-sft", paper="2602.13407", scope="group")
 class OnPolicySFT:
     """Generate under a short budget, keep what is correct and finished, and maximise its likelihood.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="opmd-kimi", paper="2501.12599")
+@method(name="opmd-kimi", paper="2501.12599", scope="group")
 class OPMDKimi:
     """Mirror descent as regression: the group-centred reward pushes, the squared log ratio of the completion holds.
 

@@ -21,7 +21,7 @@ CHOICES = {
 LIMIT = 10.0  # of a KL value, beyond which it has no gradient
 
 
-@method(paper="2505.17508", base="grpo(beta=0)", clips=True)
+@method(paper="2505.17508", base="grpo(beta=0)", clips=True, scope="group")
 class RPG:
     """Reward minus a KL to the old policy, with the importance weights that make its gradient right off-policy.
 

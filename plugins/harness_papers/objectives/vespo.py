@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOWEST, HIGHEST = -18.420680743952367, 20.0  # log(1e-8), and where exp is still a number
 
 
-@method(name="vespo", paper="2602.10693", base="grpo(beta=0)")
+@method(name="vespo", paper="2602.10693", base="grpo(beta=0)", scope="group")
 class VESPO:
     """The ratio of the whole completion, not normalised by length, weighs it by a gamma density that peaks near 1.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GUARD = 1e-10  # in the logarithm of a mixture
 
 
-@method(name="a3po", paper="2512.06547", base="grpo(beta=0)", clips=True)
+@method(name="a3po", paper="2512.06547", base="grpo(beta=0)", clips=True, scope="group")
 class A3PO:
     """Decoupled PPO whose proximal log-probabilities lie between those that sampled and the current ones, by age.
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="decoupled-ppo", paper="2110.00641", base="grpo(beta=0)", clips=True, neutral={"weigh": False})
+@method(
+    name="decoupled-ppo", paper="2110.00641", base="grpo(beta=0)", clips=True, neutral={"weigh": False}, scope="group"
+)
 class DecoupledPPO:
     """The clip holds the policy near a recent one; a detached weight corrects for the older one that wrote the tokens.
 

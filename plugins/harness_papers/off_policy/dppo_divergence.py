@@ -22,6 +22,7 @@ DIVERGENCES = ("tv", "kl", "top-tv", "top-kl")
 @method(
     name="dppo-divergence", paper="2602.04879", base="grpo(beta=0)", clips=True,
     needs=lambda m: {"top_logits"} if m.divergence.startswith("top") else set(),
+    scope="group",
 )  # fmt: skip
 class DPPO:
     """A token is left out where the policy has moved too far in probability, not in ratio, the way it is pushed.

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 LEVELS = ("token", "sequence", "geometric")
 
 
-@method(name="mis", clips=True, neutral={"low": None, "high": None, "weigh": "none"})
+@method(
+    name="mis",
+    clips=True,
+    neutral={"low": None, "high": None, "weigh": "none"},
+    scope=lambda m: "batch" if m.normalize else "group",
+)
 class MIS(Rejection):
     """Tokens or completions whose ratio of learner to sampler leaves the bounds are dropped, others are weighted by it.
 

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 FAR = 1e-30
 
 
-@method(name="opsm", paper="2512.02556", clips=True, neutral={"delta": 1e9})
+@method(
+    name="opsm",
+    paper="2512.02556",
+    clips=True,
+    neutral={"delta": 1e9},
+    scope=lambda m: "group" if m.denominator == "all" else "batch",
+)
 class OPSM:
     """A completion with a negative advantage leaves the loss once the policy has moved too far from what wrote it.
 

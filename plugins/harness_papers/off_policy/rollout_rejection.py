@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="rollout-rejection", neutral={"low": None, "high": None})
+@method(name="rollout-rejection", neutral={"low": None, "high": None}, scope="group")
 class RolloutRejection(Rejection):
     """Tokens or completions on which sampler and learner diverge by more than a bound leave the loss.
 

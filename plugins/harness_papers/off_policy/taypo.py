@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="taypo-2", paper="2003.06259", base="grpo(beta=0)")
+@method(name="taypo-2", paper="2003.06259", base="grpo(beta=0)", scope="group")
 class TayPO:
     """The gain of a policy is expanded in (ratio - 1): the usual surrogate, plus a term for every pair of tokens.
 

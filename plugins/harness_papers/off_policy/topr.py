@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 
-@method(name="topr", paper="2503.14286")
+@method(name="topr", paper="2503.14286", scope="group")
 class TOPR:
     """Good completions are imitated with weight 1; bad ones are weighted by a truncated ratio in [0, 1].
 

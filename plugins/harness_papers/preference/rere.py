@@ -10,7 +10,7 @@ from harness import Batch, hookimpl, method
 from harness_papers.logps import written_logp
 
 
-@method(name="rere", paper="2510.12211", base="grpo(beta=0.001)", neutral={"weight": 0.0})
+@method(name="rere", paper="2510.12211", base="grpo(beta=0.001)", neutral={"weight": 0.0}, scope="group")
 class ReRe:
     """Beside a right answer, the wrong ones are punished by how likely the policy found them: hard negatives first.
 

@@ -19,7 +19,7 @@ def win_rates(groups: Groups, score: Tensor) -> Tensor:
     return torch.where((others < 1) & ~score.isnan(), torch.full_like(rate, 0.5), rate)
 
 
-@method(name="spo-selfplay", paper="2401.04056", base="grpo(beta=0)")
+@method(name="spo-selfplay", paper="2401.04056", base="grpo(beta=0)", scope="group")
 class SPOSelfPlay:
     """A completion's reward is the share of its siblings that it beats: self-play against the policy's own samples.
 

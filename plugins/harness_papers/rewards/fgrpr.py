@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2504.03724", base="grpo(beta=0)")
+@method(paper="2504.03724", base="grpo(beta=0)", scope="group")
 class FGRPR:
     """An accuracy reward that grows as the number gets closer, and is nothing beyond a relative error.
 

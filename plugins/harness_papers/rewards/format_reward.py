@@ -15,7 +15,13 @@ THINK = re.compile(r"<think>(?!.*<think>).*</think>.*", re.DOTALL)
 ANSWER = re.compile(r"<think>\n.*?\n</think>\n<answer>\n.*?\n</answer>", re.DOTALL)
 
 
-@method(name="format-reward", paper="2501.12948", base="grpo(beta=0)", active={"rule": "pattern", "pattern": ".*[0-9]"})
+@method(
+    name="format-reward",
+    paper="2501.12948",
+    base="grpo(beta=0)",
+    active={"rule": "pattern", "pattern": ".*[0-9]"},
+    scope="group",
+)
 class FormatReward:
     """A cheap column for the form of the text, often the first to saturate: the easy reward of multi-reward tests.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="trust-grpo", paper="2505.17018", base="grpo(beta=0)", scope="group")
+@method(name="trust-grpo", paper="2505.17018", base="grpo(beta=0)")
 class TrustGRPO:
     """A thinking reward fades over training, and in groups where it prefers the wrong completions.
 
