@@ -46,8 +46,15 @@ def f(arguments):
 class Tests(Protocol):
     """What decides about a program: a job for the sandbox, then verdicts, perhaps after a second job."""
 
-    count: int
-    shown: int  # the first ones, which the prompt shows
+    @property
+    def count(self) -> int:
+        """How many tests there are."""
+        ...
+
+    @property
+    def shown(self) -> int:
+        """How many of them, the first ones, the prompt shows."""
+        ...
 
     def job(self, program: str) -> Job:
         """The program on the inputs of the tests; no expected value is in it."""
