@@ -43,8 +43,8 @@ _SCORING = ("verify", "verify_seconds", "entry", "tests", "prefix", "answer_mark
 class DatasetTask(Task):
     """Questions and answers of a data set.
 
-    Columns: `correct` and `format` (the answer is marked; of code: it is Python), of code `pass_fraction` too (the share
-    of the tests that the prompt does not show). A truncated text has none of them. `counts` says which rows went.
+    Columns: `correct` and `format` (the answer is marked; of code: it is Python), of code `pass_fraction` too (the
+    share of the tests that the prompt does not show). A truncated text has none of them. `counts`: which rows went.
     """
 
     columns = ("correct", "format")
