@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from harness.leaderboard.model import Board, Row
 from harness.leaderboard.statistics import Interval
 
 __all__ = [
-    "MINUS", "NOTHING", "amount", "failures", "give_or_take", "name", "number", "points", "probability", "ranks",
-    "ratio", "scale", "seconds", "seeds", "title", "to_target", "tuned", "verdict", "whole",
+    "MINUS", "NOTHING", "Column", "amount", "failures", "give_or_take", "name", "number", "points", "probability",
+    "ranks", "ratio", "scale", "seconds", "seeds", "title", "to_target", "tuned", "verdict", "whole",
 ]  # fmt: skip
 
 SHARES = ("score", "accuracy", "pass_at_1", "pass_at_k", "truncated")  # measures in [0, 1], shown in points of 100
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, its meaning in a sentence, its text and its sortable value for a row."""
+
+    title: str
+    meaning: str
+    text: Callable[[Row], str]
+    value: Callable[[Row], float | str | None]
+    numeric: bool = True
+    section: str = ""  # where docs/statistics.md explains it, if not under its heading
+
+    @property
+    def explained(self) -> str:
+        """The heading of its line in docs/statistics.md."""
+        return self.section or self.title
 
 
 def number(value: float, digits: int = 1, sign: bool = False) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,35 +15,12 @@ from numpy.typing import NDArray
 from harness import yaml12
 from harness.errors import UsageError
 from harness.files import read_json
+from harness.leaderboard.lines import read_lines, read_whole
 
 __all__ = ["FAILURES", "Answers", "Trial", "read_lines", "read_suite", "read_trials"]
 
 FAILURES = ("failed", "diverged", "timeout")  # ended without a result: they stay in the matrix
 ENDED = ("done", *FAILURES)
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a JSON Lines file; a last line cut by a kill is skipped, a missing file is empty."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(record, dict):
-                yield record
-
-
-def read_whole(path: Path) -> list[dict[str, Any]]:
-    """All records of a JSON Lines file at once, which is several times as fast; see `read_lines`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        records = json.loads("[" + ",".join(line for line in text.split("\n") if line.strip()) + "]")
-    except (OSError, ValueError):  # missing, or cut by a kill
-        return list(read_lines(path))
-    return [record for record in records if isinstance(record, dict)]
 
 
 @dataclass(frozen=True)
