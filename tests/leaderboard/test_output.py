@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from harness.leaderboard import board
-from harness.leaderboard.colours import BASELINE, colours, styles
+from harness.leaderboard.colours import BASELINE, colours, looks
 from harness.leaderboard.columns import columns, number, probability
 from harness.leaderboard.duel import duel
 from harness.leaderboard.export import export
@@ -125,7 +125,7 @@ def test_export(made, tmp_path):
     names = {path.name for path in export(made, tmp_path / "new" / "folder")}
     assert names >= {
         "leaderboard.md", "leaderboard.csv", "leaderboard.json", "leaderboard.html", "leaderboard.tex", "trials.csv",
-        "scores.parquet", "items.parquet", "suite.yaml", "provenance.json", "forest.png", "curves.png",
+        "scores.parquet", "items.parquet", "suite.yaml", "provenance.json", "forest.png", "curves.png", "figures.html",
     }  # fmt: skip
     for path in (tmp_path / "new" / "folder").glob("*.png"):
         header = path.read_bytes()[:24]
@@ -144,8 +144,7 @@ def test_a_method_has_one_look(made):
     look = colours(methods)
     assert look[methods[0]] == BASELINE
     many = [GRPO, *(f"m{i}" for i in range(20))]
-    pairs = [(colours(many)[m], styles(many)[m]) for m in many]
-    assert len(set(pairs)) == len(many)
+    assert len({looks(many)[m] for m in many}) == len(many)
     assert colours(many[:5])["m2"] == colours(many)["m2"]
 
 
