@@ -80,6 +80,8 @@ def _facts(slug: str, module: str, card: Card, passed: dict[str, str]) -> list[s
     }
     if card.literal("experimental"):
         facts["status"] = "experimental: the formula is reconstructed"
+    if card.literal("search"):
+        facts["searched"] = f"`{card.stated['search']}` where a suite [tunes](../tuning.md)"
     if card.literal("neutral"):
         facts["does nothing with"] = f"`{card.stated['neutral']}`"
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in facts.items())]

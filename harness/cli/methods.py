@@ -77,6 +77,7 @@ def _data(name: str, entry: Entry, catalogue: Catalogue, failure: str | None) ->
         "experimental": entry.experimental,
         "host_api": entry.host_api,
         "needs": entry.needs,
+        "search": entry.card.literal("search", {}) if entry.card else {},
         "parameters": {field.name: {"type": field.type, "default": field.default} for field in entry.fields},
         "hooks": dict(entry.hooks),
         "doc": entry.doc,
@@ -118,6 +119,7 @@ def _table(data: list[dict[str, Any]]) -> str:
 def _page(entry: dict[str, Any]) -> str:
     """Everything about one method."""
     from harness.host.needs_words import needs_in_words
+    from harness.host.ranges import spelled
 
     title = entry["name"] + (" (experimental)" if entry["experimental"] else "")
     parts = [title, "", entry["doc"] or "(no description)", ""]
@@ -134,8 +136,12 @@ def _page(entry: dict[str, Any]) -> str:
         facts[entry["status"]] = entry["reason"]
     parts += [f"{fact:<10}  {value}" for fact, value in facts.items()]
     if entry["parameters"]:
+        searched = {name: f"  (searched: {spelled(value)})" for name, value in entry["search"].items()}
         parts += ["", "parameters"]
-        parts += [f"  {name}: {field['type']} = {field['default']}" for name, field in entry["parameters"].items()]
+        parts += [
+            f"  {name}: {field['type']} = {field['default']}{searched.get(name, '')}"
+            for name, field in entry["parameters"].items()
+        ]
     if entry["hooks"]:
         parts += ["", "hooks"]
         parts += [f"  {hook}{' (wraps)' if kind == 'wrapper' else ''}" for hook, kind in entry["hooks"].items()]

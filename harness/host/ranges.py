@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.errors import PluginError, nearest
 
-__all__ = ["Range", "inherited_search", "read_search"]
+__all__ = ["Range", "inherited_search", "read_search", "spelled"]
 
 DIGITS = 3  # significant ones: a value found by search is written in a stack, and read by people
 
@@ -100,3 +100,11 @@ def inherited_search(cls: Any, above: Mapping[str, Range]) -> dict[str, Range]:
         for name, found in above.items()
         if not isinstance(defaults[name], int | float) or found.holds(defaults[name])
     }
+
+
+def spelled(value: Any) -> str:
+    """A declared range in words; as it stands where it is none, which its class will say when it is made."""
+    try:
+        return str(Range.read(value))
+    except ValueError:
+        return repr(value)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness import hookimpl, method
 from harness.errors import PluginError
 from harness.host import discover
-from harness.host.ranges import Range
+from harness.host.ranges import Range, spelled
 
 
 def make(**search):
@@ -81,3 +81,9 @@ def test_first_party_ranges_are_in_order():
     assert len(declaring) >= 12
     for slug in declaring:
         assert discover()[slug].load().info.search
+
+
+def test_a_range_in_words():
+    assert spelled((0.1, 0.4)) == "0.1 to 0.4"
+    assert spelled(["a", "b"]) == "one of 'a', 'b'"
+    assert spelled("nonsense") == "'nonsense'"
