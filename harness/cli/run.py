@@ -73,7 +73,8 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     from harness.suites.stale import Present
 
     if not dry_run:
-        check_suite(chosen)
+        for note in check_suite(chosen):
+            print(note, file=sys.stderr)
         if executor == "local":
             prepare_workers(threads=chosen.threads, device=chosen.policy.device)  # it imports while we do
     planned = plan(chosen, out=out, shard=part)

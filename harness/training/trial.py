@@ -243,7 +243,9 @@ class _Runner:
         self.evaluated_at = ledger.spent
         self.scores.append(float(report.score))
         place = {"step": self.number, "spent": ledger.spent, "progress": ledger.progress}
-        self.files.append("evaluations.jsonl", {**place, "tasks": report.tasks, "score": float(report.score)})
+        others = {"others": list(found)} if (found := getattr(report, "others", ())) else {}
+        record = {**place, "tasks": report.tasks, "score": float(report.score), **others}
+        self.files.append("evaluations.jsonl", record)
         items: Sequence[Mapping[str, Any]] = report.items
         self.files.rewrite("items.jsonl", items)
         if len(self.scores) == 1:  # the untrained policy's, which later evaluations are held against
