@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from harness import Groups
+from harness import Groups, hookimpl
 from harness.tasks.answers import find_answer
 
 if TYPE_CHECKING:
     from harness import Batch
 
-__all__ = ["answer_classes", "answer_entropy", "with_answers"]
+__all__ = ["SeesAnswers", "answer_classes", "answer_entropy", "with_answers"]
+
+
+class SeesAnswers:
+    """For methods that compare answers: rollouts come with what they answer."""
+
+    @hookimpl(wrapper=True)
+    def generate(self) -> Generator[None, Any, Any]:
+        """The rollouts with what they answer."""
+        rollouts = yield
+        return with_answers(rollouts)
 
 
 def with_answers(rollouts: Any) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -12,7 +11,7 @@ from torch import Tensor
 from harness import Groups, hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import ppo_clip_loss, token_mean_weights
-from harness_papers.answers import answer_entropy, with_answers
+from harness_papers.answers import SeesAnswers, answer_entropy
 from harness_papers.for_loss import keep_for_loss
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ FORCED = ("none", "flat", "wrong")
 
 
 @method(name="copo-consistency", paper="2508.04138", base="grpo(beta=0)", clips=True)
-class COPOConsistency:
+class COPOConsistency(SeesAnswers):
     """Where the answers of a group agree, its prompt is compared with other prompts; where they differ, with itself.
 
     H = entropy in bits of the final answers of the group;  local A: the group's z-score;  global A: the z-score over
@@ -54,12 +53,6 @@ class COPOConsistency:
         if self.blend not in BLENDS or self.forced not in FORCED:
             msg = f"copo-consistency(blend={self.blend!r}, forced={self.forced!r}): choose of {BLENDS} and {FORCED}"
             raise PluginError(msg)
-
-    @hookimpl(wrapper=True)
-    def generate(self) -> Generator[None, Any, Any]:
-        """The rollouts with what they answer."""
-        rollouts = yield
-        return with_answers(rollouts)
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:

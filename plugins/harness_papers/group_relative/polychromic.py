@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from harness import hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import choose
-from harness_papers.answers import answer_classes, with_answers
+from harness_papers.answers import SeesAnswers, answer_classes
 
 if TYPE_CHECKING:
     from harness import Batch
@@ -20,7 +19,7 @@ DECIMALS = 12  # beyond them equal scores differ by the order in which they were
 
 
 @method(name="polychromic", paper="2509.25424", base="grpo(beta=0)", scope="group", experimental=True)
-class Polychromic:
+class Polychromic(SeesAnswers):
     """Sets of completions are scored by mean reward times share of distinct answers, and share the advantage.
 
     f(S) = mean_S(R) x (distinct answers in S) / n over the n-subsets S of the group;
@@ -41,12 +40,6 @@ class Polychromic:
         if self.size < 1:
             msg = f"polychromic(size={self.size}): a set has at least one completion"
             raise PluginError(msg)
-
-    @hookimpl(wrapper=True)
-    def generate(self) -> Generator[None, Any, Any]:
-        """The rollouts with what they answer."""
-        rollouts = yield
-        return with_answers(rollouts)
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -11,14 +10,14 @@ from torch import Tensor
 from harness import hookimpl, method
 from harness.errors import PluginError
 from harness.mathematics import table
-from harness_papers.answers import answer_classes, with_answers
+from harness_papers.answers import SeesAnswers, answer_classes
 
 if TYPE_CHECKING:
     from harness import Batch
 
 
 @method(name="subpo", paper="2307.13372", base="reinforce", scope="group", experimental=True)
-class SubPO:
+class SubPO(SeesAnswers):
     """The reward is the marginal gain of a submodular function: what has been found already brings nothing.
 
     F(S) = sum over the distinct answers in S of the best reward (not below 0) with it: coverage, monotone and
@@ -38,12 +37,6 @@ class SubPO:
         if self.order not in {"shapley", "rollout"}:
             msg = f"subpo(order={self.order!r}): choose 'shapley' or 'rollout'"
             raise PluginError(msg)
-
-    @hookimpl(wrapper=True)
-    def generate(self) -> Generator[None, Any, Any]:
-        """The rollouts with what they answer."""
-        rollouts = yield
-        return with_answers(rollouts)
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
