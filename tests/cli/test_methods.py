@@ -136,7 +136,7 @@ def test_json_says_whose_a_method_is_and_whether_it_can_be_used(capsys, zoo):
     idea = found["zoo-idea"]
     assert set(idea) == {
         "name", "distribution", "version", "file", "class", "status", "reason", "paper", "base", "experimental",
-        "host_api", "needs", "parameters", "hooks", "doc",
+        "host_api", "needs", "search", "parameters", "hooks", "doc",
     }  # fmt: skip
     assert (idea["distribution"], idea["version"], idea["class"]) == ("zoo-one", "1.2", "zoo_one.ideas:MyIdea")
     assert (idea["file"], idea["status"], idea["reason"]) == (str(zoo / "zoo_one" / "ideas.py"), "ok", None)
