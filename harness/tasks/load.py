@@ -14,24 +14,33 @@ __all__ = ["load_task", "task_names"]
 
 
 def task_names() -> tuple[str, ...]:
-    """Every installed task, sorted."""
+    """Every installed task and bundled data set, sorted."""
+    from harness.tasks.mapping import bundled
+
     autoload = Autoload.read()
-    return tuple(sorted({entry.name for entry, owner, _ in points(TASKS) if not autoload.refusal(owner)}))
+    installed = {entry.name for entry, owner, _ in points(TASKS) if not autoload.refusal(owner)}
+    return tuple(sorted(installed.union(bundled())))
 
 
 def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
     """The task of a name, constructed with `options`; a path to a YAML file gives the data set task that it describes.
 
+    The name of a bundled data set, such as gsm8k, is short for `dataset` with `like: gsm8k`; an installed task of that
+    name goes before it.
+
     Raises UsageError for an unknown name, a name that two distributions offer, and options that it does not take.
     """
-    if name.endswith((".yaml", ".yml")):
-        from harness.tasks.hf import DatasetTask
+    from harness.tasks.hf import DatasetTask
+    from harness.tasks.mapping import bundled
 
+    if name.endswith((".yaml", ".yml")):
         return DatasetTask(name, **(options or {}))
     offers = [(entry, owner, Autoload.read().refusal(owner)) for entry, owner, _ in points(TASKS) if entry.name == name]
     found = [entry for entry, _, refusal in offers if not refusal]
     if offers and not found:
         raise UsageError(f"task {name!r} of {offers[0][1]} is disabled: {offers[0][2]}")
+    if not found and name in bundled():
+        return DatasetTask(like=name, **(options or {}))
     if not found:
         raise UsageError(f"unknown task {name!r}.{nearest(name, task_names())}")
     if len({entry.value for entry in found}) > 1:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 __all__ = [
     "BudgetConfig", "EvaluationConfig", "LearnerConfig", "Limits", "LoraConfig", "OptimizerConfig", "PolicyConfig",
-    "Resources", "SamplerConfig", "SamplingConfig", "TaskShare", "TrialConfig", "Tuned", "VerifierConfig",
+    "Resources", "SamplerConfig", "SamplingConfig", "TaskShare", "TrialConfig", "Tuned", "VerifierConfig", "VllmConfig",
 ]  # fmt: skip
 
 
@@ -70,10 +70,25 @@ class SamplingConfig(Section):
     max_rounds: int = Field(10, ge=1)
 
 
+class VllmConfig(Section):
+    """How vLLM runs: in processes of the trial, or as a server that is already there."""
+
+    server: str | None = Field(None, description="URL of a `vllm serve`; without one the trial starts an engine.")
+    timeout: float = Field(600, gt=0, description="Seconds that one answer of a server may take.")
+    context: int | None = Field(None, ge=1, description="Tokens of prompt and completion; the model's own without it.")
+    sequences: int = Field(256, ge=1, description="Completions that are written side by side.")
+    gpu_memory: float = Field(0.4, gt=0, le=1, description="Share of a GPU's memory; the learner has the rest.")
+    tensor_parallel: int = Field(1, ge=1, description="GPUs that one engine is spread over.")
+    eager: bool = Field(True, description="Without graph capture and compilation: starts sooner, writes slower.")
+    cpu_cache_gib: int = Field(2, ge=1, description="Memory for keys and values on a CPU.")
+
+
 class SamplerConfig(Section):
-    """Which weights sample: `lag` steps older than the learner's."""
+    """What samples, and with which weights: `lag` steps older than the learner's."""
 
     lag: int = Field(0, ge=0)
+    engine: Literal["builtin", "vllm"] = "builtin"
+    vllm: VllmConfig = VllmConfig()
 
 
 class VerifierConfig(Section):

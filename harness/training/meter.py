@@ -13,6 +13,7 @@ from harness.training.passes import Pass, exact_kl, row_tokens
 
 if TYPE_CHECKING:
     from harness.batch import Batch, PolicyOutput
+    from harness.engines import EngineSampler
     from harness.policies.policy import Policy
     from harness.policies.rollouts import Request, Rollouts
     from harness.policies.sampler import Sampler
@@ -34,7 +35,7 @@ def worst_case(requests: Sequence[Request], paid: Collection[Prompt] = ()) -> Co
 class MeteredSampler:
     """The sampler that `generate` receives. Repeated passes of one round have noise streams of their own."""
 
-    def __init__(self, sampler: Sampler, ledger: Ledger, state: State, *, want_entropy: bool) -> None:
+    def __init__(self, sampler: Sampler | EngineSampler, ledger: Ledger, state: State, *, want_entropy: bool) -> None:
         self._sampler = sampler
         self._ledger = ledger
         self._state = state

@@ -40,6 +40,8 @@ NAMES: dict[str, str] = {
     "kl_reference": "mean k3 estimate of the divergence from the initial policy, where the stack asked for it",
     "logp_gap": "mean absolute difference of the learner's log-probabilities to the sampler's",
     "logp_gap_max": "its largest value",
+    "ess_tokens": "effective share of tokens under the ratios of learner to sampler: 1 where both agree",
+    "ess_rows": "the same for whole completions, whose ratios multiply up",
     "age": "steps between the weights that sampled and those that train",
 }
 
@@ -85,12 +87,25 @@ def trained(batch: Batch) -> dict[str, float]:
     if batch.entropy is not None:
         values["entropy"] = _token_mean(batch.entropy, batch.mask)
     if batch.logp_old is not None:
-        gap = torch.where(batch.mask > 0, batch.logp_old - batch.logp_sampler, torch.zeros_like(batch.logp_old)).abs()
+        drift = torch.where(batch.mask > 0, batch.logp_old - batch.logp_sampler, torch.zeros_like(batch.logp_old))
+        gap = drift.abs()
         values |= {"logp_gap": _token_mean(gap, batch.mask), "logp_gap_max": gap.max() if gap.numel() else gap.sum()}
+        values |= {"ess_tokens": effective_share(drift[batch.mask > 0]), "ess_rows": effective_share(drift.sum(-1))}
         if batch.logp_ref is not None:
             ratio = (batch.logp_ref - batch.logp_old) * (batch.mask > 0)
             values["kl_reference"] = _token_mean(ratio.exp() - 1 - ratio, batch.mask)
     return _floats(values)
+
+
+def effective_share(log_ratio: Tensor) -> Tensor:
+    """(sum w)^2 / (n sum w^2) of weights w = exp(log_ratio) [n] (Kish 1965).
+
+    1 where all are equal (or there is none), 1/n where one rules.
+    """
+    if not log_ratio.numel():
+        return torch.ones((), dtype=log_ratio.dtype, device=log_ratio.device)
+    twice = 2 * log_ratio.logsumexp(0) - (2 * log_ratio).logsumexp(0)
+    return twice.exp() / log_ratio.numel()
 
 
 def _token_mean(x: Tensor, mask: Tensor) -> Tensor:

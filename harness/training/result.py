@@ -54,6 +54,8 @@ def trial_key(config: TrialConfig, stack: Mapping[str, Any], digests: Mapping[st
     settings = config.model_dump(mode="json", exclude={"limits", "resources", "checkpoint_seconds", "plugins"})
     if not config.verifier.flip:
         del settings["verifier"]  # younger than the first results: where it does nothing, their keys stay
+    if config.sampler.engine == "builtin":
+        del settings["sampler"]["engine"], settings["sampler"]["vllm"]
     if not config.evaluation.tasks:
         for name in ("tasks", "tasks_max_tokens", "shots"):
             del settings["evaluation"][name]

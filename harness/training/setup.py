@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.budget import Budget, Ledger
 from harness.distributed import SOLO, World
+from harness.engines import EngineSampler, open_sampler
+from harness.errors import UsageError
 from harness.host import Stack, Trained, build_stack, discover
 from harness.policies.policy import Policy
 from harness.policies.sampler import Sampler
@@ -70,9 +72,11 @@ def make(
     policy: Policy | None = None,
     *,
     world: World = SOLO,
+    resources: contextlib.ExitStack | None = None,
 ) -> Trial:
     """Construct, start, build. `policy`: one that is at hand in place of the one that the settings name.
 
+    `resources` ends what the trial starts beside itself, such as an engine that samples.
     Raises UsageError for bad settings, PluginError for a plugin that breaks a contract.
     """
     stack = build_stack(config.method, catalogue or discover(config.plugins))
@@ -89,7 +93,8 @@ def make(
     hooks = stack.caller(state)
     state.hooks = hooks
     lag = Lag(policy, config.sampler.lag)
-    sampler = MeteredSampler(Sampler(lag.policy), ledger, state, want_entropy="entropy" in stack.needs)
+    source = _sampler(config, lag.policy, resources)
+    sampler = MeteredSampler(source, ledger, state, want_entropy="entropy" in stack.needs)
     if "reference" in stack.needs:
         state.reference = MeteredPolicy(policy.initial(), ledger, "reference")
         state.reference.micro_batch = config.learner.micro_batch
@@ -107,6 +112,16 @@ def make(
     _share_modules(context)
     context.habits = _habits(context)
     return Trial(config, stack, context, lag, sandbox)
+
+
+def _sampler(config: TrialConfig, policy: Policy, resources: contextlib.ExitStack | None) -> Sampler | EngineSampler:
+    if config.sampler.engine == "builtin":
+        return Sampler(policy)
+    if resources is None:
+        raise UsageError(f"sampler.engine: {config.sampler.engine} is for trials of a suite; use builtin here")
+    if policy.world.size > 1:
+        raise UsageError(f"sampler.engine: {config.sampler.engine} samples for one process; set resources.ranks to 1")
+    return resources.enter_context(open_sampler(policy, config.sampler))
 
 
 def key_of(config: TrialConfig, catalogue: Catalogue | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 import traceback
@@ -59,8 +60,8 @@ def run_trial(
     files = TrialFiles(directory)
     runner: _Runner | None = None
     try:
-        with open_sandbox(config, world) as (task, sandbox):
-            trial = make(config, task, sandbox, catalogue, world=world)
+        with open_sandbox(config, world) as (task, sandbox), contextlib.ExitStack() as resources:
+            trial = make(config, task, sandbox, catalogue, world=world, resources=resources)
             runner = _Runner(trial, files, evaluate, heartbeat)
             runner.record_settings()
             status = runner.run(should_stop)

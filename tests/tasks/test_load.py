@@ -14,6 +14,15 @@ def test_bundled_tasks_are_found():
     assert task.max_tokens == 20
 
 
+def test_the_name_of_a_bundled_data_set_is_short_for_its_mapping():
+    task = load_task("gsm8k", {"max_tokens": 20})
+    assert (task.name, task.max_tokens) == ("gsm8k", 20)
+    assert task.settings == load_task("dataset", {"like": "gsm8k", "max_tokens": 20}).settings
+    assert "gsm8k" in task_names()
+    with pytest.raises(UsageError, match=r"unknown task 'gsm9k'\. Did you mean 'gsm8k'"):
+        load_task("gsm9k")
+
+
 def test_an_unknown_task_names_the_nearest():
     with pytest.raises(UsageError, match=r"unknown task 'maths'\. Did you mean 'math'"):
         load_task("maths")

@@ -22,7 +22,7 @@ def end(context: Context, batch: Batch) -> Batch:
     assert state.gathered is not None
     found.update(sampled(state.gathered))
     if len(batch):
-        found.update(trained(batch))
+        found.update(trained(context.learner.with_start(batch)))
         _watch(context, batch)
     found["lr"] = context.learner.lr
     added = context.hooks.end_step(batch=batch, metrics=dict(found)) or {}
