@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -122,14 +122,7 @@ def _convert(file: Path, target: Path, origin: dict[str, str]) -> Path:
 
 
 def _parameters(directory: Path) -> int:
-    """How many numbers the safetensors files hold, read from their headers alone."""
-    total = 0
-    for file in directory.glob("*.safetensors"):
-        with file.open("rb") as content:
-            header = json.loads(content.read(struct.unpack("<Q", content.read(8))[0]))
-        for key, entry in header.items():
-            size = 1
-            for extent in entry["shape"] if key != "__metadata__" else (0,):
-                size *= extent
-            total += size
-    return total
+    """How many numbers the safetensors files hold."""
+    from harness.policies.size import shapes
+
+    return sum(math.prod(shape) for _, shape in shapes(directory))

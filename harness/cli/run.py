@@ -68,8 +68,9 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     chosen = load(suite, sets, methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox=sandbox)
     from harness.suites.executor import prepare_workers
     from harness.suites.first_step import check_first_step
+    from harness.suites.memory import said as memory
     from harness.suites.preflight import check_suite
-    from harness.suites.run import execute, plan
+    from harness.suites.run import execute, plan, side_by_side
     from harness.suites.stale import Present
 
     if not dry_run:
@@ -84,6 +85,8 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
         print(*(f"# {line}" for line in search_of(planned)), sep="\n", end="\n" * bool(planned.searches))
         return
     check_first_step(planned.trials)
+    at_once = (workers or side_by_side(chosen)) if executor == "local" else 1
+    print(*memory(planned.trials, at_once), sep="\n", file=sys.stderr)
     if planned.searches:
         from harness.suites.tune import cost, search_trials
 

@@ -38,7 +38,7 @@ class GenericBackbone:
         self.cache_bytes = cache_bytes(model, 4)
         if precision == "float64" and getattr(inner.config, "_attn_implementation", None) == "eager":
             raise UsageError(
-                f"policy.dtype float64: {type(inner).__name__} computes attention in float32, where the float64 mask of "
+                f"policy.dtype float64: {type(inner).__name__} computes attention in float32, where the mask of "
                 "padding is minus infinity; use float32, or set policy.attention to sdpa if the model has it"
             )
         if recompute:

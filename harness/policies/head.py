@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["LIMIT", "Head", "head_of"]
+from harness.policies.limits import LIMIT
 
-LIMIT = 2**26  # so many logits at most exist at once: 256 MiB of float32, 400 tokens of a vocabulary of 150,000
+__all__ = ["Head", "head_of"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from harness.distributed.sampling import divided
 from harness.errors import UsageError
 from harness.policies.assemble import Written, assemble
 from harness.policies.draw import draw
+from harness.policies.limits import MAX_CACHE, MAX_ROWS
 from harness.policies.noise import key64, pass_key, uniforms_at
 from harness.policies.padding import pad_left
 from harness.policies.rollouts import Request, Rollouts
@@ -23,8 +24,6 @@ __all__ = ["Sampler"]
 
 BLOCK = 64  # positions whose noise is drawn in one call
 KEEP = 0.6  # finished rows leave once this share or less of the batch is still writing
-MAX_ROWS = 1024  # sequences decoded side by side ...
-MAX_CACHE = 2**30  # ... as far as their keys and values fit in so many bytes
 
 
 class Sampler:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from harness import runtime
 from harness.files import read_json, write_json
+from harness.suites.memory import within_limit
 from harness.suites.schema import parse_bytes
 from harness.suites.worker import DEFAULT_RUNNER, Job, silence_limit, work
 
@@ -168,7 +169,8 @@ def _judge(worker: _Running) -> None:
     elif now - worker.heard > silence_limit(limits):
         _kill(worker, "timeout", f"silent for {silence_limit(limits):g} s")
     elif limits.memory is not None and (used := _memory(worker.process.pid)) > parse_bytes(limits.memory):
-        _kill(worker, "failed", f"used {used / 2**30:.2f} GiB of memory, limits.memory is {limits.memory}")
+        _kill(worker, "failed", "")  # first, as it goes on growing while the words are found
+        worker.verdict = ("failed", within_limit(worker.job.config, used))
 
 
 def _memory(pid: int | None) -> int:

@@ -119,9 +119,8 @@ def execute(
             display.bars.console.print(text, style="yellow")
 
         with interrupt.listening(announce):
-            run = functools.partial(
-                run_on or run_jobs, workers=count, observer=display, interrupt=interrupt, deadline=deadline
-            )
+            start: Callable[..., list[Outcome]] = run_on or run_jobs
+            run = functools.partial(start, workers=count, observer=display, interrupt=interrupt, deadline=deadline)
             if todo.searches:
                 report.searched = run(search)
                 jobs = _jobs(todo, runner, present, report)

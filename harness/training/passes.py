@@ -199,6 +199,8 @@ def _call(name: str, module: Any, batch: Batch, hidden: Tensor | None) -> Any:
     """What a built module says. Raises PluginError for what it raises and for outputs that have not a row a row."""
     try:
         found = module(batch, hidden)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise  # nobody's fault
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join(str(error).split())

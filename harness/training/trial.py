@@ -18,6 +18,7 @@ from harness.training import TRAINING_SEMANTICS, checkpoint
 from harness.training.files import TrialFiles
 from harness.training.loop import step
 from harness.training.measures import Diverged
+from harness.training.memory import out_of_memory, ran_out
 from harness.training.provenance import provenance
 from harness.training.result import TrialResult, trial_key
 from harness.training.resume import resume, tree
@@ -72,9 +73,7 @@ def run_trial(
         status, error = "failed", str(fault)
         _keep_traceback(directory)
     except Exception as fault:  # noqa: BLE001 - the other trials of a suite go on
-        frame = traceback.extract_tb(fault.__traceback__)[-1]
-        where = "" if blamed(fault) else f" ({frame.filename}:{frame.lineno})"
-        status, error = "failed", f"{told(fault)}{where}"
+        status, error = "failed", out_of_memory(config) if ran_out(fault) else _told_with_place(fault)
         _keep_traceback(directory)
     result = runner.result(status, error) if runner is not None else TrialResult("failed", error)
     write_json(directory / "result.json", dataclasses.asdict(result), durable=True)
@@ -89,6 +88,11 @@ def _refuse_another(config: TrialConfig, directory: Path, catalogue: Catalogue |
             f"{directory} holds the result of another trial (its key is {there}, this one's {here}): "
             "give this trial another directory, or remove that one to run it there"
         )
+
+
+def _told_with_place(fault: Exception) -> str:
+    frame = traceback.extract_tb(fault.__traceback__)[-1]
+    return told(fault) + ("" if blamed(fault) else f" ({frame.filename}:{frame.lineno})")
 
 
 def _keep_traceback(directory: Path) -> None:

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from harness import yaml12
-from harness.cli import doctor, options
+from harness.cli import options
 from harness.cli import run as run_module
 from harness.errors import UsageError
 from harness.files import write_json
@@ -114,37 +114,6 @@ def test_clean_removes_runs_and_names_unknown_suites(capsys, runs):
 def test_no_runs_at_all(tmp_path):
     with pytest.raises(UsageError, match="Run the suite first"):
         options.run_directory("tiny", tmp_path)
-
-
-def test_doctor_checks_what_matters(capsys, tmp_path):
-    code, out, _ = outcome(capsys, "doctor", "--out", str(tmp_path))
-    assert code in {0, 1}
-    for subject in (
-        "harness",
-        "versions",
-        "module",
-        "cores",
-        "threads",
-        "device",
-        "methods",
-        "sandbox",
-        "store",
-        "disk",
-    ):
-        assert re.search(rf"^(ok|note|bad) +{subject} ", out, re.MULTILINE), subject
-
-
-def test_doctor_finds_a_second_provider_of_the_module(monkeypatch):
-    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"harness": ["policy-harness", "other"]})
-    assert [(mark, "other also provides" in text) for mark, _, text in doctor._modules()] == [("bad", True)]
-
-
-def test_doctor_survives_a_broken_check():
-    def broken():
-        raise RuntimeError("no\nway")
-        yield
-
-    assert list(doctor._guarded(broken)) == [("bad", "check", "RuntimeError: no way")]
 
 
 def test_an_interrupted_run_prints_how_to_go_on(capsys, runs, monkeypatch):

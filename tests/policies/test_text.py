@@ -59,7 +59,7 @@ def test_without_a_system_role_it_goes_in_front_of_the_users_turn(tokenizer, tem
 def test_variables_of_a_template(tokenizer):
     assert shown(text_of(tokenizer, THINKING, enable_thinking=False), "hi").endswith("(no)")
     assert shown(text_of(tokenizer, THINKING), "hi").endswith("a:")
-    with pytest.raises(HarnessError, match="chat template refuses a prompt: say which effort; see policy.chat_options"):
+    with pytest.raises(HarnessError, match=r"refuses a prompt: say which effort; see policy.chat_options"):
         text_of(tokenizer, STRICT).prompt("hi")
     assert text_of(tokenizer, STRICT, effort="low").prompt("hi")
     with pytest.raises(UsageError, match="'tokenize' is the harness's own"):
@@ -71,7 +71,7 @@ def test_the_date_of_a_prompt_never_moves(tokenizer):
 
 
 def test_chat_without_a_template_is_refused(tokenizer):
-    with pytest.raises(UsageError, match="policy.chat is true, but the tokenizer has no chat template"):
+    with pytest.raises(UsageError, match=r"policy.chat is true, but the tokenizer has no chat template"):
         Text(tokenizer, chat=True)
 
 

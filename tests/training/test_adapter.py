@@ -92,7 +92,7 @@ def test_the_divergence_from_the_reference_begins_at_exactly_0(lora_settings, st
 def test_checkpoints_hold_the_adapter_alone(lora_settings, tmp_path):
     result = run_trial(lora_settings("ppo-ewma"), tmp_path / "t")
     assert (result.status, result.error) == ("done", None)
-    newest = sorted((tmp_path / "t" / "checkpoints").iterdir())[-1]
+    newest = max((tmp_path / "t" / "checkpoints").iterdir())
     tensors = load_file(newest / "tensors.safetensors")
     policy = {name for name in tensors if name.startswith("/trial/policy/")}
     assert policy
@@ -120,7 +120,7 @@ def test_an_adapter_for_other_weights_is_refused(lora_settings, started):
 
     trial, _ = started(lora_settings())
     state = {**tree(trial), "below": "others"}
-    with pytest.raises(HarnessError, match="for other weights than policy.model"):
+    with pytest.raises(HarnessError, match=r"for other weights than policy.model"):
         resume(trial, state)
 
 

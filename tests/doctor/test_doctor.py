@@ -1,0 +1,202 @@
+"""The doctor finds what is missing before anything runs, and says what to do."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from harness.cli import main
+from harness.doctor import machine, measure
+from harness.doctor.findings import FIX, OK, WARN, Finding, guarded
+from harness.doctor.measure import Outcome, largest_that_fits
+from harness.doctor.suite import SuiteChecks
+from harness.errors import HarnessError
+from harness.policies.random import tiny_policy
+from harness.suites.expand import trials
+from harness.suites.schema import Suite
+
+
+@pytest.fixture
+def model(tmp_path):
+    tiny_policy().save(tmp_path / "model")
+    return str(tmp_path / "model")
+
+
+def suite(model, **changes):
+    small = {
+        "name": "small", "policy": {"model": model}, "tasks": [{"task": "math"}], "seeds": 1, "honesty": [],
+        "sampling": {"prompts": 4, "group_size": 4, "max_tokens": 8}, "learner": {"micro_batch": 8},
+        "budget": {"compute": 100_000}, "evaluation": {"batch": 8}, "methods": ["grpo(beta=0.1)"],
+    }  # fmt: skip
+    return Suite.model_validate({**small, **changes})
+
+
+def found(checks, name):
+    return list(guarded(checks.checks()[name], name))
+
+
+def outcome(capsys, *words):
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code, capsys.readouterr().out
+
+
+def test_the_machine(capsys, tmp_path):
+    code, out = outcome(capsys, "doctor", "--out", str(tmp_path))
+    assert code in {0, 1}
+    subjects = (
+        "harness",
+        "versions",
+        "extras",
+        "module",
+        "cores",
+        "threads",
+        "device",
+        "methods",
+        "sandbox",
+        "store",
+        "disk",
+    )
+    for subject in subjects:
+        assert re.search(rf"^(ok|warn|fix) +{subject} ", out, re.MULTILINE), subject
+
+
+def test_a_second_provider_of_the_module(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"harness": ["policy-harness", "other"]})
+    assert [(one.mark, "other also provides" in one.text) for one in machine.modules()] == [(FIX, True)]
+
+
+def test_a_broken_check_is_a_finding():
+    def broken():
+        raise RuntimeError("no\nway")
+        yield
+
+    assert list(guarded(broken)) == [Finding(FIX, "check", "RuntimeError: no way")]
+
+
+def test_a_suite_that_is_fine(model, tmp_path):
+    checks = SuiteChecks(suite(model), tmp_path, workers=1)
+    for name in ("suite", "model", "tasks", "sandbox", "budget", "disk", "memory"):
+        assert all(one.mark == OK for one in found(checks, name)), name
+    assert "2 trials, 1 at a time" in found(checks, "suite")[0].text
+    assert "plain prompts; the longest has 13 tokens" in found(checks, "model")[1].text
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ({"policy": {"model": "owner/name"}}, "model", FIX, "harness models add owner/name"),
+        ({"tasks": [{"task": "maths"}]}, "tasks", FIX, "math"),
+        ({"sampling": {"max_tokens": 500}}, "model", FIX, "512 fit; lower sampling.max_tokens"),
+        ({"budget": {"compute": 10}}, "budget", FIX, "give at least --budget"),
+        ({"reward_weights": {"corect": 1.0}}, "sandbox", FIX, "Did you mean 'correct'"),
+        ({"policy": {"device": "cuda"}}, "extras", FIX, "torch sees no CUDA here"),
+        ({"policy": {"compile": True, "gradient_checkpointing": True}}, "extras", FIX, "exclude each other"),
+        ({"limits": {"memory": "64MiB"}}, "memory", WARN, "limits.memory is 64MiB"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_found_where_it_is(model, tmp_path, monkeypatch, case):
+    changes, check, mark, text = case
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    if "policy" in changes:
+        changes = {**changes, "policy": {"model": model, **changes["policy"]}}
+    findings = found(SuiteChecks(suite(model, **changes), tmp_path), check)
+    assert any(one.mark == mark and text in one.text for one in findings), findings
+
+
+def test_an_extra_that_is_missing(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    checks = SuiteChecks(suite(model, policy={"model": model, "lora": {}}), tmp_path)
+    assert found(checks, "extras") == [
+        Finding(FIX, "extras", "policy.lora needs an extra: pip install 'policy-harness[lora]'")
+    ]
+
+
+def test_a_policy_that_nothing_ends(tmp_path):
+    policy = tiny_policy()
+    policy.model.config.eos_token_id = policy.model.generation_config.eos_token_id = policy.tokenizer.eos_token = None
+    policy.save(tmp_path / "model")
+    marks = {one.mark: one.text for one in found(SuiteChecks(suite(str(tmp_path / "model")), tmp_path), "model")}
+    assert "no token ends a completion" in marks[WARN]
+
+
+def test_the_dearest_step_is_lived_through(model, tmp_path):
+    """In a process of its own; the stack with a reference is the heaviest."""
+    [step] = found(SuiteChecks(suite(model), tmp_path, workers=1), "step")
+    assert step.mark == OK, step
+    assert re.match(r"grpo\(beta=0.1\) at the longest lengths took .* s and \d.* GiB of ", step.text)
+
+
+def test_every_row_of_a_rehearsal_is_as_long_as_can_be_and_trains(model):
+    from harness.doctor import rehearse
+    from harness.training.loop import step
+    from harness.training.setup import make, open_sandbox
+
+    trial = trials(suite(model), str)[0]
+    with open_sandbox(trial) as (task, sandbox):
+        made = make(
+            trial.model_copy(update={"budget": trial.budget.model_copy(update={"compute": 1e9})}), task, sandbox
+        )
+        rehearse._make_worst(made, 30)
+        metrics, _ = step(made.context, made.lag, 0)
+        batch = made.context.state.gathered
+    assert batch.prompt_mask.sum(1).eq(30).all()
+    assert batch.lengths.eq(8).all()
+    assert len({tuple(row.tolist()) for row in batch.prompt_ids}) == 4
+    assert metrics["updates"] == 1
+    assert batch.correct.float().mean() == 0.5
+
+
+@pytest.mark.slow
+def test_a_step_over_its_memory_is_ended_and_one_that_fails_is_told(model):
+    trial = trials(suite(model), str)[0]
+    over = measure.try_step(trial, 10, limit=2**26)
+    assert not over.fits
+    assert over.peak > 2**26
+    missing = trial.model_copy(update={"policy": trial.policy.model_copy(update={"model": "nowhere"})})
+    with pytest.raises(HarnessError, match=r"a step failed: policy model 'nowhere' is neither"):
+        measure.try_step(missing, 10, limit=None)
+
+
+@pytest.mark.parametrize("most", [0, 1, 5, 24, 40, 63])
+def test_the_search_for_a_micro_batch(most):
+    tried = []
+
+    def fits(size):
+        tried.append(size)
+        return size <= most
+
+    best = largest_that_fits(64, fits)
+    assert best <= most
+    assert most - best <= 8 or best == 32  # to an eighth of what does not fit
+    assert (best > 0) == (most > 0)
+    assert len(tried) <= 10
+
+
+@pytest.mark.parametrize(
+    ("most", "text"), [(5, "5 fits, as measured: --set learner.micro_batch=5"), (0, "and so does 1")]
+)
+def test_a_micro_batch_that_does_not_fit(model, tmp_path, monkeypatch, most, text):
+    def pretended(trial, _prompt, *, limit):
+        return Outcome(fits=trial.learner.micro_batch <= most, peak=limit)
+
+    monkeypatch.setattr(measure, "try_step", pretended)
+    [step] = found(SuiteChecks(suite(model), tmp_path), "step")
+    assert step.mark == FIX
+    assert "with learner.micro_batch = 8 needs more than" in step.text
+    assert text in step.text
+
+
+def test_the_command_ends_with_1_where_something_is_to_be_fixed(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "machine_checks", lambda *_, **__: [])
+    checks = {
+        "one": lambda: iter([Finding(WARN, "one", "maybe")]),
+        "two": lambda: iter([Finding(FIX, "two", "do this")]),
+    }
+    monkeypatch.setattr("harness.doctor.suite.SuiteChecks", lambda *_, **__: SimpleNamespace(checks=lambda: checks))
+    code, out = outcome(capsys, "doctor", "quickstart", "--out", str(tmp_path))
+    assert code == 1
+    assert out.splitlines() == ["warn one       maybe", "fix  two       do this"]
