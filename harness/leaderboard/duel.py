@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,10 +138,9 @@ def costs(one: Cost | None, two: Cost | None) -> list[Line]:
     if one is None and two is None:
         return []
 
-    def line(label: str, name: str, form: object) -> Line:
+    def line(label: str, name: str, form: Callable[[float], str]) -> Line:
         values = [math.nan if cost is None else float(getattr(cost, name)) for cost in (one, two)]
-        texts = [form(value) for value in values]  # type: ignore[operator]
-        return Line(label, *texts, values=(values[0], values[1]))
+        return Line(label, form(values[0]), form(values[1]), values=(values[0], values[1]))
 
     return [
         line("budget spent", "share", ratio),

@@ -95,7 +95,8 @@ def found(search: Search, tried: Sequence[Tried]) -> Found | None:
 
 def write(directory: Path, outcome: Found, currency: str) -> None:
     """Write tuning.json."""
-    search, by_number = outcome.search, {}
+    search = outcome.search
+    by_number: dict[int, list[Tried]] = {}
     for one in outcome.tried:
         by_number.setdefault(one.number, []).append(one)
     write_json(directory / FILE, {

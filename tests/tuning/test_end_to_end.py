@@ -48,6 +48,7 @@ def runs(tmp_path_factory):
 @pytest.mark.timeout(600)
 def test_every_row_is_tuned_and_reported(runs):
     path, report, again = runs
+    assert [outcome.error for outcome in (*report.searched, *report.outcomes)] == [None] * 9
     assert (len(report.searched), len(report.outcomes), report.exit_code) == (3 * 2, 3, 0)
     assert (again.searched, again.outcomes, again.skipped) == ([], [], 3)
     shown = board(path)
