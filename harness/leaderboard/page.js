@@ -49,10 +49,11 @@ addEventListener("keydown", event => { if (event.key === "Escape") tip.style.dis
 
 // rows by a part of their name, and the less important columns
 const find = document.getElementById("find"), every = document.getElementById("every");
-find.addEventListener("input", () => {
+const filter = () => {
   const part = find.value.trim().toLowerCase();
   for (const row of body.rows) row.hidden = !row.cells[0].dataset.value.toLowerCase().includes(part);
-});
+};
+for (const name of ["input", "change"]) find.addEventListener(name, filter);
 every.addEventListener("change", () => table.classList.toggle("some", !every.checked));
 table.classList.add("some");
 document.querySelector(".tools").hidden = false;

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.leaderboard import Board
-from harness.leaderboard.columns import columns
+from harness.leaderboard.columns import columns, title
 from harness.leaderboard.formats import as_markdown
-from harness.leaderboard.page import main
 from harness.tracking.names import encode
 from harness.tracking.rows import method_key
 from harness.tracking.store import artifact_root, client, reachable
@@ -21,6 +20,7 @@ __all__ = ["boards", "ensure_experiment", "experiment_name", "write_note"]
 
 LONGEST_NOTE = 19_000  # MLflow refuses experiment tags beyond 20,000 characters
 TOP = 20
+NARROW = ("method", "n", "difference", "verdict", "p", "waste", "time")  # a note has little room for columns
 MARK = "rules"  # a tag that every board's experiment has
 OWNER = "runs"  # the tag that says which folder of runs an experiment shows
 NOTE = "mlflow.note.content"
@@ -84,7 +84,7 @@ def write_note(store: MlflowClient, experiment_id: str, board: Board, runs: dict
         page = run_link(experiment_id, runs["board"], artifact=PAGE)
         links.append(f"**[Leaderboard, figures and raw data]({page})**")
     found = {row.method: run_link(experiment_id, runs[key]) for row in board.rows if (key := method_key(row)) in runs}
-    shown = [column for column in columns(board) if main(board, column)]  # the note is as narrow as MLflow's pages
+    shown = [column for column in columns(board) if column.title in {*NARROW, title(board)}]
     note = ""
     for top in range(min(TOP, len(board.rows)), 0, -1):
         head, rest = with_links(as_markdown(board, top=top, shown=shown), found).split("\n", 1)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
-from harness.tracking import prepare_store
+from harness.cli.ui import await_answer, free_port, start, stop
+from harness.runtime import Interrupt
+from harness.tracking import default_uri, prepare_store
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -37,3 +41,28 @@ def uri(migrated: Path, tmp_path: Path) -> str:
     """An empty store of the test's own."""
     shutil.copy(migrated, tmp_path / "mlflow.db")
     return f"sqlite:///{tmp_path / 'mlflow.db'}"
+
+
+class MlflowServer:
+    """A server of the test's own, on an empty store; it can be killed and started again at the same address."""
+
+    def __init__(self, folder: Path, port: int = 5400) -> None:
+        self.uri, self.database = default_uri(folder), folder / "mlflow.db"
+        self.port = free_port(port)
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self.process = start(self.uri, self.database, self.port)
+        await_answer(self.process, self.address, Interrupt())
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def __enter__(self) -> Self:
+        prepare_store(self.uri)
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        stop(self.process)
