@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
-    "CheckFailed", "HarnessError", "PluginError", "UnusablePlugin", "UsageError", "blame", "blamed", "nearest", "told",
+    "CheckFailed", "HarnessError", "NeverCalled", "PluginError", "Refusal", "StackRefused", "UnusablePlugin",
+    "UsageError", "blame", "blamed", "nearest", "told",
 ]  # fmt: skip
 
 
@@ -34,6 +35,18 @@ class UnusablePlugin(PluginError):  # noqa: N818 - what it is, not only that it 
     """A plugin that cannot be used at all, as its import or its class shows before anything trains: exit code 2."""
 
     exit_code = 2
+
+
+class Refusal(HarnessError):  # noqa: N818 - an answer of the host
+    """Plugins that cannot stand in one stack, which is no fault of any of them."""
+
+
+class StackRefused(UsageError, Refusal):  # noqa: N818 - the same, as the stack is built
+    """They conflict, one hides all of another, or one stands there twice."""
+
+
+class NeverCalled(PluginError, Refusal):  # noqa: N818 - the same, by the end of the first step
+    """What one implements another keeps from being called."""
 
 
 _LISTED = 24  # more names than these are no help in a line

@@ -1,4 +1,4 @@
-"""What the checks of one method share: its laboratory, its outcome on the probe, and the laboratories of its bases."""
+"""What the checks of one method share: its rehearsal, its outcome on the probe, and the rehearsals of its bases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import functools
 from typing import TYPE_CHECKING
 
 from harness.conformance.journal import Journal
-from harness.conformance.lab import Lab, Outcome
+from harness.conformance.outcome import Outcome
+from harness.conformance.rehearsal import Rehearsal
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bench"]
 
-_KEPT = 24  # laboratories of bases that a process keeps; a distribution's methods share few
+_KEPT = 24  # rehearsals of bases that a process keeps; a distribution's methods share few
 
 
 def _watched(hooks: object) -> Journal:
@@ -23,9 +24,9 @@ def _watched(hooks: object) -> Journal:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _base(stack: str, catalogue: _ById, seed: int) -> tuple[Lab, Outcome]:
-    lab = Lab(stack, catalogue.value, seed=seed, journal=Journal)
-    return lab, lab.outcome()
+def _base(stack: str, catalogue: _ById, seed: int) -> tuple[Rehearsal, Outcome]:
+    rehearsal = Rehearsal(stack, catalogue.value, seed=seed, journal=Journal)
+    return rehearsal, rehearsal.outcome()
 
 
 class _ById:
@@ -50,14 +51,14 @@ class Bench:
         self.teller: str | None = None  # the check that has told why none of the others can run
 
     @functools.cached_property
-    def lab(self) -> Lab:
+    def rehearsal(self) -> Rehearsal:
         """The stack after two steps, every hook call watched."""
-        return Lab(self.subject.stack, self.subject.catalogue, seed=self.seed, journal=_watched)
+        return Rehearsal(self.subject.stack, self.subject.catalogue, seed=self.seed, journal=_watched)
 
     @functools.cached_property
     def outcome(self) -> Outcome:
         """What it makes of the probe as it is."""
-        return self.lab.outcome()
+        return self.rehearsal.outcome()
 
     @functools.cached_property
     def unbuilt(self) -> HarnessError | None:
@@ -77,10 +78,10 @@ class Bench:
             return fault
         return None
 
-    def other(self, stack: str) -> tuple[Lab, Outcome]:
+    def other(self, stack: str) -> tuple[Rehearsal, Outcome]:
         """Laboratory and outcome of another stack, such as the base."""
         return _base(stack, _ById(self.subject.catalogue), self.seed)
 
-    def fresh(self, **changes: object) -> Lab:
-        """Another laboratory of the stack, with other settings."""
-        return Lab(self.subject.stack, self.subject.catalogue, **{"seed": self.seed, **changes})  # type: ignore[arg-type]
+    def fresh(self, **changes: object) -> Rehearsal:
+        """Another rehearsal of the stack, with other settings."""
+        return Rehearsal(self.subject.stack, self.subject.catalogue, **{"seed": self.seed, **changes})  # type: ignore[arg-type]

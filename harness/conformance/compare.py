@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from harness.conformance.lab import Outcome
+from harness.conformance.outcome import Outcome
 from harness.errors import CheckFailed
 
 __all__ = ["apart", "differences", "require_equal"]

@@ -26,21 +26,21 @@ def require_same_scores(bench: Bench, change: Callable[[Rollouts], tuple[Rollout
 
     change: gives the sample and [M] the rows of the original that its rows are.
     """
-    lab = bench.lab
-    if "score" not in bench.subject.seat.info.hooks or lab.rollouts is None:
+    rehearsal = bench.rehearsal
+    if "score" not in bench.subject.seat.info.hooks or rehearsal.rollouts is None:
         return
-    moved, order = change(lab.rollouts)
-    with lab.moment():
-        before = lab.hooks.score(rollouts=lab.rollouts, task=lab.context.task)
-    with lab.moment():
-        after = lab.hooks.score(rollouts=moved, task=lab.context.task)
+    moved, order = change(rehearsal.rollouts)
+    with rehearsal.moment():
+        before = rehearsal.hooks.score(rollouts=rehearsal.rollouts, task=rehearsal.context.task)
+    with rehearsal.moment():
+        after = rehearsal.hooks.score(rollouts=moved, task=rehearsal.context.task)
     if before.keys() != after.keys():
         raise CheckFailed(f"{said}: score gives the columns {', '.join(after)} instead of {', '.join(before)}")
     for name, column in before.items():
         expected, found = column[order], after[name]
         if column.dim() == 2:
             width = max(expected.shape[1], found.shape[1])
-            inside = pad_right(lab.rollouts.mask[order], width) > 0
+            inside = pad_right(rehearsal.rollouts.mask[order], width) > 0
             expected, found = (torch.where(inside, pad_right(x, width), 0.0) for x in (expected, found))
         missing = (expected.isnan() == found.isnan()).all()
         if not missing or apart(expected.nan_to_num(), found.nan_to_num()) > TOLERANCE:

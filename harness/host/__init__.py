@@ -15,7 +15,7 @@ _EXPORTS = {
     "Seat": "stack",
     "Stack": "stack",
     "Trained": "trained",
-    "build_stack": "stack",
+    "build_stack": "building",
     "discover": "discovery",
     "hookimpl": "markers",
     "method": "plugin",
@@ -26,6 +26,7 @@ _EXPORTS = {
 
 if TYPE_CHECKING:
     from harness.host.api import HOST_API
+    from harness.host.building import build_stack
     from harness.host.caller import HookCaller
     from harness.host.catalogue import Catalogue
     from harness.host.discovery import discover
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from harness.host.markers import hookimpl
     from harness.host.parsing import PluginSpec, parse_stack, split_methods
     from harness.host.plugin import method
-    from harness.host.stack import Seat, Stack, build_stack
+    from harness.host.stack import Seat, Stack
     from harness.host.trained import Trained
 
 __all__ = [

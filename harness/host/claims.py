@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import PluginError, UsageError, nearest
+from harness.errors import PluginError, StackRefused, nearest
 
 if TYPE_CHECKING:
     from harness.host.stack import Seat
@@ -60,12 +60,12 @@ NOTHING = Claims()
 
 
 def check_conflicts(seats: Sequence[Seat], text: str) -> None:
-    """Raise UsageError for two plugins of a stack, bases included, one of which names the other as a conflict."""
+    """Raise StackRefused for two plugins of a stack, bases included, one of which names the other as a conflict."""
     slugs = {seat.entry.slug for seat in seats}
     for seat in seats:
         for other in seat.info.claims.conflicts:
             if other in slugs:
-                raise UsageError(f"{seat.entry.slug!r} and {other!r} conflict, as {seat.entry.slug!r} says: {text!r}")
+                raise StackRefused(f"{seat.entry.slug!r} and {other!r} conflict, as {seat.entry.slug!r} says: {text!r}")
 
 
 def _neutral(where: str, value: Any) -> tuple[dict[str, Any], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from harness.errors import PluginError, UsageError
+from harness.errors import NeverCalled, StackRefused
 from harness.hookspecs import HOOKS, HookSpecs
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LOSS_STAGE = ("aggregate", "policy_loss", "loss", "regularize")
 
 
 def check_order(seats: Sequence[Seat]) -> None:
-    """Raise UsageError if all that a plugin of the user's stack implements is replaced by plugins to its right.
+    """Raise StackRefused if all that a plugin of the user's stack implements is replaced by plugins to its right.
 
     To replace a part is what stacking is for: `dr-grpo+delta-l` keeps the advantages of the one and takes the weights
     of the other, `explain` shows it.
@@ -31,7 +31,7 @@ def check_order(seats: Sequence[Seat]) -> None:
         left = set(seat.info.hooks) - EXEMPT - set(hidden)
         if seat.given and hidden and not left:
             above = next(iter(hidden.values()))
-            raise UsageError(
+            raise StackRefused(
                 f"{above!r} hides {', '.join(hidden)} of {seat.label!r} in {_spelled(seats)!r}, so {seat.label!r} does "
                 f"nothing: the rightmost plain implementation wins. Put {seat.label!r} further right, or leave it out"
             )
@@ -55,7 +55,7 @@ def _spelled(seats: Sequence[Seat]) -> str:
 def check_called(
     seats: Sequence[Seat], called: frozenset[tuple[str, str]], calls: Mapping[str, int], step: int
 ) -> None:
-    """Raise PluginError for a plugin of the user's stack that no call has reached by the end of a step, in part for a
+    """Raise NeverCalled for a plugin of the user's stack that no call has reached by the end of a step, in part for a
     wrapper, altogether for plain implementations.
 
     called: (label, hook) that ran; calls: how often each hook was called. Hooks that the step did not come to (one
@@ -71,7 +71,7 @@ def check_called(
         )
         if seat.given and missed and (wrapper or missed == judged):
             hook = wrapper or next(hook for hook in seat.info.hooks if hook in missed)
-            raise PluginError(
+            raise NeverCalled(
                 f"{hook} of {seat.label!r} was not called by the end of step {step}: {_hider(seats, hook)}; "
                 f"leave {seat.label!r} out of {_spelled(seats)!r}, or what hides it"
             )

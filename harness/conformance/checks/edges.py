@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from harness.conformance.compare import require_equal
-from harness.conformance.probe_batch import rewarded, unit, with_holes, with_lengths
+from harness.conformance.probe_batch import rewarded, unchanged, unit, with_holes, with_lengths
 from harness.conformance.results import Warned
 from harness.conformance.task import tiny_trial
 from harness.errors import CheckFailed, told
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from harness.batch import Batch
     from harness.conformance.bench import Bench
-    from harness.conformance.lab import Leaves, Outcome
+    from harness.conformance.outcome import Outcome
+    from harness.conformance.rehearsal import Leaves
 
 TOLERANCE = 1e-9
 NAN = float("nan")
@@ -31,7 +33,7 @@ def check(bench: Bench) -> str:
     quiet, unequal = [], {}
     for name, change in EDGES.items():
         try:
-            outcome = bench.lab.outcome(change)
+            outcome = bench.rehearsal.outcome(change)
             _require_finite(outcome)
             _require_masked(outcome)
         except Exception as fault:
@@ -91,14 +93,19 @@ def _require_masked(outcome: Outcome) -> None:
 
 
 def _check_mask(bench: Bench) -> None:
-    """Numbers at padded places are garbage: they change nothing."""
-    lab = bench.lab
-    with lab.moment():
-        batch = lab.prepare(lab.probe, _garbage)
-        if batch is None:
-            return
-        changed = lab.lose(lab.said(batch), lambda leaves: _garbage_leaves(leaves, _padding(batch)))
-    require_equal(bench.outcome, changed, TOLERANCE, "with other numbers at masked-out tokens")
+    """Numbers at masked-out places are garbage, after the end of completions and within: they change nothing."""
+    rehearsal = bench.rehearsal
+    for where, change in (("after completions", unchanged), ("in holes of the mask", with_holes)):
+        expected = bench.outcome if change is unchanged else rehearsal.outcome(change)
+        masked_out: list[Tensor] = []
+        with rehearsal.moment():
+            batch = rehearsal.prepare(
+                _garbage(change(rehearsal.probe)), functools.partial(_garbage, masked_out=masked_out)
+            )
+            if batch is None:
+                continue
+            changed = rehearsal.lose(rehearsal.said(batch), functools.partial(_garbage_leaves, out=masked_out[0]))
+        require_equal(expected, changed, TOLERANCE, f"with other numbers at masked-out tokens {where}")
 
 
 def _check_hopeless(bench: Bench) -> None:
@@ -114,24 +121,22 @@ def _check_hopeless(bench: Bench) -> None:
 # -- garbage where the mask is 0 -------------------------------------------------------------------------------------
 
 
-def _padding(batch: Batch) -> Tensor:
-    """[N, T] bool: after the end of every completion."""
-    return torch.arange(batch.tokens) >= batch.lengths[:, None]
-
-
-def _garbage(batch: Batch) -> Batch:
-    out = _padding(batch)
+def _garbage(batch: Batch, masked_out: list[Tensor] | None = None) -> Batch:
+    """Other numbers at places that the mask leaves out; `masked_out` takes these, [N, T]."""
+    out = batch.mask == 0
+    if masked_out is not None:
+        masked_out.append(out)
     names = ("logp_sampler", "logp_old", "logp_ref", "entropy")
     held = {name: x for name in names if (x := getattr(batch, name)) is not None}
     return batch.replace(**{name: torch.where(out, x - 3.0, x) for name, x in held.items()})
 
 
 def _garbage_leaves(leaves: Leaves, out: Tensor) -> Leaves:
+    """The same for what the policy, and modules with a number a token, say with gradient."""
     changed = dict(leaves)
-    for name in ("logp", "entropy"):
-        if name in leaves:
-            moved = torch.where(out, leaves[name].detach() - 2.0, leaves[name].detach())
-            changed[name] = moved.requires_grad_()
+    for name, leaf in leaves.items():
+        if leaf.is_floating_point() and leaf.shape == out.shape:
+            changed[name] = torch.where(out, leaf.detach() - 2.0, leaf.detach()).requires_grad_()
     return changed
 
 

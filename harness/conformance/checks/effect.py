@@ -15,7 +15,7 @@ from harness.errors import CheckFailed
 
 if TYPE_CHECKING:
     from harness.conformance.bench import Bench
-    from harness.conformance.lab import Lab
+    from harness.conformance.rehearsal import Rehearsal
 
 TOLERANCE = 1e-9  # relative: less is rounding
 SHOWS = {
@@ -34,12 +34,12 @@ def check(bench: Bench) -> str:
     if claims.identity:
         return _identical(bench, base)
     for name, change in {"": unchanged, **EDGES}.items():
-        said = _differs(bench, bench.lab, base, change)
+        said = _differs(bench, bench.rehearsal, base, change)
         if said:
             return said + (f" (with {name})" if name else "")
     if claims.active:
-        lab, _ = bench.other(subject.altered(claims.active))
-        said = _differs(bench, lab, base, unchanged)
+        rehearsal, _ = bench.other(subject.altered(claims.active))
+        said = _differs(bench, rehearsal, base, unchanged)
         if said:
             return f"{said} (with {spelled(claims.active)}, declared active)"
     raise CheckFailed(
@@ -49,21 +49,21 @@ def check(bench: Bench) -> str:
     )
 
 
-def _identical(bench: Bench, base: Lab) -> str:
+def _identical(bench: Bench, base: Rehearsal) -> str:
     below = spoken(bench.subject.below)
     found = list(differences(bench.outcome, base.outcome(), 0.0))
-    found += _otherwise(bench, bench.lab, base)
-    if found or apart(_weights(bench.lab), _weights(base)):
+    found += _otherwise(bench, bench.rehearsal, base)
+    if found or apart(_weights(bench.rehearsal), _weights(base)):
         raise CheckFailed(f"declared an identity, but differs from {below} in {', '.join(found) or 'weights'}")
     return f"an identity, as declared: every number is that of {below}"
 
 
-def _differs(bench: Bench, lab: Lab, base: Lab, change: Edit) -> str | None:
-    """In which hooks a laboratory differs from its base's; None if in nothing."""
+def _differs(bench: Bench, rehearsal: Rehearsal, base: Rehearsal, change: Edit) -> str | None:
+    """In which hooks a rehearsal differs from its base's; None if in nothing."""
     info, below = bench.subject.seat.info, spoken(bench.subject.below)
-    found = differences(lab.outcome(change), base.outcome(change), TOLERANCE)
-    acted = _otherwise(bench, lab, base)
-    moved = apart(_weights(lab), _weights(base)) > TOLERANCE
+    found = differences(rehearsal.outcome(change), base.outcome(change), TOLERANCE)
+    acted = _otherwise(bench, rehearsal, base)
+    moved = apart(_weights(rehearsal), _weights(base)) > TOLERANCE
     if not (found or moved or ASKS.intersection(acted)):
         return None
     hooks = [hook for hook in info.hooks if hook in acted or any(hook in _suspects(name) for name in found)]
@@ -78,11 +78,11 @@ def _suspects(name: str) -> tuple[str, ...]:
     return LOSS if name.startswith("gradient") else SHOWS.get(name, ())
 
 
-def _otherwise(bench: Bench, lab: Lab, base: Lab) -> list[str]:
+def _otherwise(bench: Bench, rehearsal: Rehearsal, base: Rehearsal) -> list[str]:
     """Declared hooks that returned something else in the real steps."""
     hooks = bench.subject.seat.info.hooks
-    return [hook for hook in hooks if lab.returned.get(hook, ()) != base.returned.get(hook, ())]
+    return [hook for hook in hooks if rehearsal.returned.get(hook, ()) != base.returned.get(hook, ())]
 
 
-def _weights(lab: Lab) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in lab.context.policy.model.parameters()]).to(torch.float64)
+def _weights(rehearsal: Rehearsal) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in rehearsal.context.policy.model.parameters()]).to(torch.float64)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harness.conformance.bench import Bench
-    from harness.conformance.lab import Lab, Leaves, Said
+    from harness.conformance.rehearsal import Leaves, Rehearsal, Said
 
 STEP = 1e-6
 TOLERANCE = 1e-5
@@ -64,16 +64,16 @@ class HeldStill(TorchFunctionMode):
 
 def check(bench: Bench) -> str:
     """Along random directions of everything that the policy said."""
-    lab = bench.lab
-    with lab.moment():
-        batch = lab.prepare(lab.probe)
+    rehearsal = bench.rehearsal
+    with rehearsal.moment():
+        batch = rehearsal.prepare(rehearsal.probe)
         if batch is None:
             raise NotApplicable("nothing of the probe trains")
-        said = lab.said(batch)
+        said = rehearsal.said(batch)
     noise, leaves = torch.Generator().manual_seed(bench.seed), said.leaves()
     base = {name: x.detach() for name, x in leaves.items()}
-    with _before_loss(lab, said), HeldStill() as held:
-        gradients = _gradients(lab, said, leaves)
+    with _before_loss(rehearsal, said), HeldStill() as held:
+        gradients = _gradients(rehearsal, said, leaves)
     if not any(bool(x.any()) for x in gradients.values()):
         raise NotApplicable("the loss has no gradient on the probe")
     compared = []
@@ -84,7 +84,7 @@ def check(bench: Bench) -> str:
             if gradient.shape[:2] == batch.mask.shape:
                 on = (batch.mask > 0).reshape(*batch.mask.shape, *[1] * (gradient.dim() - 2))
                 direction = torch.where(on, direction, torch.zeros_like(direction))
-            _compare(name, gradient, direction, lambda moved: _value(lab, said, moved, held.tape), base)
+            _compare(name, gradient, direction, lambda moved: _value(rehearsal, said, moved, held.tape), base)
         compared += [name] * taken
     return f"of {', '.join(compared)}, along {DIRECTIONS} directions each"
 
@@ -109,15 +109,15 @@ def _compare(
 
 
 @contextlib.contextmanager
-def _before_loss(lab: Lab, said: Said) -> Iterator[None]:
+def _before_loss(rehearsal: Rehearsal, said: Said) -> Iterator[None]:
     """The same state of plugins and generators for every evaluation of the loss."""
-    with lab.moment():
-        lab.context.state.gathered = said.batch
+    with rehearsal.moment():
+        rehearsal.context.state.gathered = said.batch
         yield
 
 
-def _gradients(lab: Lab, said: Said, leaves: Leaves) -> dict[str, Tensor]:
-    loss, extra, _ = lab.objective(said, leaves)
+def _gradients(rehearsal: Rehearsal, said: Said, leaves: Leaves) -> dict[str, Tensor]:
+    loss, extra, _ = rehearsal.objective(said, leaves)
     total = loss + extra
     floating = {name: x for name, x in leaves.items() if x.is_floating_point()}
     if not total.requires_grad:
@@ -129,9 +129,9 @@ def _gradients(lab: Lab, said: Said, leaves: Leaves) -> dict[str, Tensor]:
     }
 
 
-def _value(lab: Lab, said: Said, leaves: Leaves, tape: list[tuple[Any, Any]]) -> float:
+def _value(rehearsal: Rehearsal, said: Said, leaves: Leaves, tape: list[tuple[Any, Any]]) -> float:
     """The loss at other values, from the same state of the plugins."""
     leaves = {name: x.clone().requires_grad_() if x.is_floating_point() else x for name, x in leaves.items()}
-    with _before_loss(lab, said), HeldStill(tape):
-        loss, extra, _ = lab.objective(said, leaves)
+    with _before_loss(rehearsal, said), HeldStill(tape):
+        loss, extra, _ = rehearsal.objective(said, leaves)
     return float((loss + extra).detach())

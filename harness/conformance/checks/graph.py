@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def check(bench: Bench) -> str:
     """Attributes of the plugins after two steps, however deep; then whatever else keeps what the policy said alive."""
-    found = graphs(bench.lab.trial.stack)
+    found = graphs(bench.rehearsal.trial.stack)
     if found:
         raise CheckFailed(f"{', '.join(found)} keeps a graph, and with it a step's memory; store x.detach()")
     gc.collect()
-    alive = sum(said() is not None for said in bench.lab.said_in_steps)
+    alive = sum(said() is not None for said in bench.rehearsal.said_in_steps)
     if alive:
         raise CheckFailed(
             f"after the steps the log-probabilities of {alive} losses are still held, in a global of a module, say; "

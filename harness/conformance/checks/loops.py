@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.conformance.bench import Bench
-    from harness.conformance.lab import Lab
+    from harness.conformance.rehearsal import Rehearsal
 
 TIMES = (1, 4, 8)
 # Hooks of numbers alone. Requests, texts and records are Python objects: hooks that deal in them may loop.
@@ -44,15 +44,15 @@ class Operations(TorchFunctionMode):
 
 def check(bench: Bench) -> str:
     """Lines executed in the plugin's own modules and torch operations, hook by hook."""
-    lab, inside = bench.lab, _own_code(bench)
-    counts = [_work(lab, inside, times) for times in TIMES]
-    added = lab.probe.groups.number * (TIMES[1] - TIMES[0])
+    rehearsal, inside = bench.rehearsal, _own_code(bench)
+    counts = [_work(rehearsal, inside, times) for times in TIMES]
+    added = rehearsal.probe.groups.number * (TIMES[1] - TIMES[0])
     for hook in sorted(HOOKS & set(bench.subject.seat.info.hooks)):
         for what in ("lines", "torch operations"):
             small, middle, large = (count[what][hook] for count in counts)
             # A loop grows with the rows at every size; a fixed point that took a few more rounds does not.
             if middle - small >= added and large - middle >= (middle - small) / 2:
-                rows = len(lab.probe)
+                rows = len(rehearsal.probe)
                 raise CheckFailed(
                     f"{hook} executes {small} {what} for {rows} rows and {middle} for {TIMES[1] * rows}: a loop over "
                     "rows or groups; batch.groups has their statistics at once"
@@ -61,11 +61,11 @@ def check(bench: Bench) -> str:
     return f"{' and '.join(said)}, whatever the number of rows"
 
 
-def _work(lab: Lab, inside: Callable[[str], bool], times: int) -> dict[str, Counter[str]]:
+def _work(rehearsal: Rehearsal, inside: Callable[[str], bool], times: int) -> dict[str, Counter[str]]:
     """Lines and torch operations by hook of the probe, `times` under itself."""
     lines: Counter[str] = Counter()
-    assert isinstance(lab.journal, Journal)
-    running = lab.journal.running
+    assert isinstance(rehearsal.journal, Journal)
+    running = rehearsal.journal.running
 
     def local(frame: Any, event: str, argument: Any) -> Any:
         del frame, argument
@@ -81,7 +81,7 @@ def _work(lab: Lab, inside: Callable[[str], bool], times: int) -> dict[str, Coun
     with Operations(running) as operations:
         sys.settrace(enter)
         try:
-            lab.outcome(lambda batch: tiled(batch, times))
+            rehearsal.outcome(lambda batch: tiled(batch, times))
         finally:
             sys.settrace(before)
     return {"lines": lines, "torch operations": operations.counts}

@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 
 def check(bench: Bench) -> str:
     """The gradient on all parameters, the policy's and those of built modules, in one pass and in several."""
-    direct = bench.lab.trial.stack.direct
+    direct = bench.rehearsal.trial.stack.direct
     if direct:
         raise NotApplicable(f"{direct} declares direct=True: its loss takes the whole minibatch in one pass")
     whole = _gradient(bench, 4096)
@@ -38,10 +38,10 @@ def check(bench: Bench) -> str:
 
 def _gradient(bench: Bench, rows: int) -> Tensor | None:
     """The gradient of the probe's loss by the real learner, as one vector; None if nothing trains."""
-    lab, learner = bench.lab, bench.lab.context.learner
+    rehearsal, learner = bench.rehearsal, bench.rehearsal.context.learner
     before = learner.config
-    with lab.moment():
-        batch = lab.prepare(lab.probe)
+    with rehearsal.moment():
+        batch = rehearsal.prepare(rehearsal.probe)
         if batch is None:
             return None
         learner.config = before.model_copy(update={"micro_batch": rows})

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def check(bench: Bench) -> str:
     """Every tensor argument of every hook call of two steps and a probe, before and after."""
     assert bench.outcome is not None
-    assert bench.lab.journal is not None
-    found = list(dict.fromkeys(bench.lab.journal.mutated))
+    assert bench.rehearsal.journal is not None
+    found = list(dict.fromkeys(bench.rehearsal.journal.mutated))
     if found:
         raise CheckFailed("; ".join(found[:3]) + "; return a new tensor instead")
     return "all arguments of all hooks are as they were"

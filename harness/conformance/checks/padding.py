@@ -17,5 +17,5 @@ TOLERANCE = 1e-9
 def check(bench: Bench) -> str:
     """Three columns after the completions and before the prompts."""
     require_same_scores(bench, wider, "with three more padding columns")
-    require_equal(bench.outcome, bench.lab.outcome(padded), TOLERANCE, "with three more padding columns")
+    require_equal(bench.outcome, bench.rehearsal.outcome(padded), TOLERANCE, "with three more padding columns")
     return "3 more columns on either side change nothing"

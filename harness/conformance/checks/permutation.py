@@ -25,11 +25,11 @@ def check(bench: Bench) -> str:
     shuffles = [functools.partial(permuted, seed=3 * bench.seed + i) for i in range(2)]
     orders: list[Edit] = [_backwards, *shuffles]
     for order in orders:
-        moved = bench.lab.outcome(order)
+        moved = bench.rehearsal.outcome(order)
         require_equal(bench.outcome, moved, TOLERANCE, "in another order of rows and groups")
-    straight = bench.lab.outcome(_tied)
+    straight = bench.rehearsal.outcome(_tied)
     for order in orders:
-        moved = bench.lab.outcome(functools.partial(_tied, order=order))
+        moved = bench.rehearsal.outcome(functools.partial(_tied, order=order))
         try:
             require_equal(straight, moved, TOLERANCE, "in another order of rows with equal rewards")
         except CheckFailed as fault:

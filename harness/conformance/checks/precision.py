@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from harness.batch import Batch
     from harness.conformance.bench import Bench
-    from harness.conformance.lab import Outcome
+    from harness.conformance.outcome import Outcome
 
 DUST = 1e-5  # of the largest entry on the probe
 TOLERANCE = 2e-3  # of the largest entry: a standard deviation of near-equal rewards magnifies rounding

@@ -6,9 +6,9 @@ import functools
 from typing import TYPE_CHECKING
 
 from harness.conformance.checks.loops import HOOKS
-from harness.conformance.lab import Lab
 from harness.conformance.probe_batch import tiled
 from harness.conformance.reference import ZScore
+from harness.conformance.rehearsal import Rehearsal
 from harness.conformance.results import Warned
 
 if TYPE_CHECKING:
@@ -23,33 +23,33 @@ REPEATS = 3
 def check(bench: Bench) -> str:
     """Seconds in the hooks of numbers at N and 4N rows."""
     plain = _yardstick(bench.seed)
-    growth, large = _growth(bench.lab)
+    growth, large = _growth(bench.rehearsal)
     if growth > GROWTH * max(plain, 1.0) and large > SECONDS:  # or another process took the core
-        growth, large = min(_growth(bench.lab) for _ in range(REPEATS))
+        growth, large = min(_growth(bench.rehearsal) for _ in range(REPEATS))
     said = f"{growth:.1f} times as long for 4 times the rows (z-score: {plain:.1f})"
     if growth > GROWTH * max(plain, 1.0) and large > SECONDS:
-        raise Warned(f"{said}, {1000 * large:.0f} ms for {LARGE * len(bench.lab.probe)} rows")
+        raise Warned(f"{said}, {1000 * large:.0f} ms for {LARGE * len(bench.rehearsal.probe)} rows")
     return said
 
 
-def _growth(lab: Lab) -> tuple[float, float]:
+def _growth(rehearsal: Rehearsal) -> tuple[float, float]:
     """(time for the large batch over time for the small one, seconds for the large one)."""
-    small, large = _seconds(lab, SMALL), _seconds(lab, LARGE)
+    small, large = _seconds(rehearsal, SMALL), _seconds(rehearsal, LARGE)
     return (large / small if small else 1.0), large
 
 
-def _seconds(lab: Lab, times: int) -> float:
+def _seconds(rehearsal: Rehearsal, times: int) -> float:
     """The time that the hooks of numbers take."""
-    before = {hook: lab.hooks.seconds[hook] for hook in HOOKS}
-    lab.outcome(lambda batch: tiled(batch, times))
-    return sum(lab.hooks.seconds[hook] - before[hook] for hook in HOOKS)
+    before = {hook: rehearsal.hooks.seconds[hook] for hook in HOOKS}
+    rehearsal.outcome(lambda batch: tiled(batch, times))
+    return sum(rehearsal.hooks.seconds[hook] - before[hook] for hook in HOOKS)
 
 
 @functools.lru_cache(maxsize=4)
 def _yardstick(seed: int) -> float:
     """The same ratio of the z-score."""
-    lab = Lab(ZScore.info.slug, _alone(), seed=seed, warm=0)  # type: ignore[attr-defined]
-    small, large = (min(_seconds(lab, times) for _ in range(REPEATS)) for times in (SMALL, LARGE))
+    rehearsal = Rehearsal(ZScore.info.slug, _alone(), seed=seed, warm=0)  # type: ignore[attr-defined]
+    small, large = (min(_seconds(rehearsal, times) for _ in range(REPEATS)) for times in (SMALL, LARGE))
     return large / small
 
 

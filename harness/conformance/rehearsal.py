@@ -1,4 +1,4 @@
-"""The laboratory: a tiny trial of a stack after two real steps, whose third can be lived through under any change.
+"""The rehearsal: a tiny trial of a stack after two real steps, whose third can be lived through under any change.
 
 A step is the loop's own stages; what the checks look at is the `Outcome` of the stages before the update, with the
 gradient of the composed loss with respect to what the policy said.
@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from harness.batch import Batch, PolicyOutput
+from harness.conformance.outcome import Outcome, keys_of, shown
 from harness.conformance.plugin_state import Memory
-from harness.conformance.probe_batch import TAG, Edit, cloned, decorated, noisy, unchanged
+from harness.conformance.probe_batch import Edit, cloned, decorated, noisy, unchanged
 from harness.conformance.task import PROMPTS, tiny_trial
 from harness.training.loop import STAGES, step
 from harness.training.passes import Pass
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from harness.host import Catalogue
     from harness.training.setup import Trial
 
-__all__ = ["WARM", "Lab", "Outcome", "Said"]
+__all__ = ["WARM", "Rehearsal", "Said"]
 
 WARM = 2
 _BEFORE_UPDATE = STAGES[1 : [stage.__name__ for stage in STAGES].index("update")]
@@ -54,29 +55,7 @@ class Said:
         return self.work.output(leaves)
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What a step came to, before its update. `rows` are tensors of N rows in an order of their own; all detached.
-
-    Gradients are named `gradient:logp`, `gradient:entropy`, ...
-    """
-
-    rows: dict[str, Tensor]
-    loss: float
-    regularizers: float
-    keys: tuple[Any, ...]
-
-    @property
-    def gradients(self) -> dict[str, Tensor]:
-        return {name: x for name, x in self.rows.items() if name.startswith("gradient:")}
-
-    @property
-    def acts(self) -> bool:
-        """Whether any token has a gradient."""
-        return any(bool(x.any()) for x in self.gradients.values())
-
-
-class Lab:
+class Rehearsal:
     """A stack in the middle of a tiny trial."""
 
     def __init__(
@@ -145,7 +124,7 @@ class Lab:
         """The step on the probe after a change; `after` changes what is known of the rows once they are annotated."""
         with self.moment():
             batch = self.prepare(change(self.probe), after)
-            return _nothing() if batch is None else self.lose(self.said(batch))
+            return Outcome({}, 0.0, 0.0, ()) if batch is None else self.lose(self.said(batch))
 
     def prepare(self, gathered: Batch, after: Edit = unchanged) -> Batch | None:
         """From sampled rows to what enters the loss; None where no row is kept or nothing trains."""
@@ -186,32 +165,10 @@ class Lab:
         found: tuple[Tensor | None, ...] = (None,) * len(differentiable)
         if total.requires_grad:
             found = torch.autograd.grad(total, list(differentiable.values()), allow_unused=True)
-        rows = _columns(batch)
+        rows = shown(batch)
         for (name, leaf), gradient in zip(differentiable.items(), found, strict=True):
             rows[f"gradient:{name}"] = torch.zeros_like(leaf) if gradient is None else gradient
-        keys = _keys(batch)
+        keys = keys_of(batch)
         order = sorted(range(len(batch)), key=keys.__getitem__)
         rows = {name: x.detach()[order].to(torch.float64) for name, x in rows.items()}
         return Outcome(rows, float(loss.detach()), float(extra.detach()), tuple(keys[i] for i in order))
-
-
-def _columns(batch: Batch) -> dict[str, Tensor]:
-    assert batch.advantages is not None
-    assert batch.weights is not None
-    shown = torch.where(batch.mask > 0, batch.advantages.expand(batch.mask.shape), torch.zeros_like(batch.mask))
-    return {"reward": batch.reward, "mask": batch.mask, "advantages": shown, "weights": batch.weights}
-
-
-def _keys(batch: Batch) -> list[tuple[Any, ...]]:
-    """What tells rows apart, whatever their order and the numbers of their groups."""
-    tags = batch.extras.get(TAG, torch.zeros_like(batch.prompt))
-    numbers = torch.stack([tags, batch.age, batch.rollout, batch.lengths], 1).tolist()
-    keys = (record.key for record in batch.prompts)
-    return [
-        (tag, key, age, rollout, tuple(ids[:length]))
-        for (tag, age, rollout, length), key, ids in zip(numbers, keys, batch.completion_ids.tolist(), strict=True)
-    ]
-
-
-def _nothing() -> Outcome:
-    return Outcome({}, 0.0, 0.0, ())
