@@ -35,13 +35,14 @@ def ui(
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = OUT,
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow store; by default the one beside the runs.")] = None,
     port: Annotated[int, typer.Option(help="Port on this machine; the next free one is taken.")] = 5000,
-    browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
+    browser: Annotated[bool | None, typer.Option(help="Open a browser; by default where there is a screen.")] = None,
 ) -> None:
     """Show the boards in MLflow: starts its server on this machine and prints where each board is."""
     from harness.tracking import boards, database, default_uri
 
     uri = tracking_uri or default_uri(out)
     path = database(uri)
+    browser = has_screen() if browser is None else browser
     if path is not None and not path.is_file():
         raise UsageError(f"no MLflow store at {path}: harness run and harness leaderboard SUITE --rebuild make one")
     if path is None:
@@ -82,6 +83,13 @@ def announce(found: dict[str, str], address: str, suite: str | None, browser: bo
         import webbrowser
 
         webbrowser.open(links[0][1] if links else address)
+
+
+def has_screen() -> bool:
+    """Whether a browser would open a window in front of who typed the command: not over ssh, not in a script."""
+    if not sys.stdout.isatty() or "SSH_CONNECTION" in os.environ:
+        return False
+    return sys.platform in {"darwin", "win32"} or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def free_port(first: int) -> int:

@@ -10,13 +10,13 @@ from harness.leaderboard.formats import as_markdown
 from harness.tracking.names import encode
 from harness.tracking.rows import method_key
 from harness.tracking.store import artifact_root, client, reachable
-from harness.tracking.view import PAGE, VIEW_TAG, deep_link, run_link, saved_view
+from harness.tracking.view import PAGE, VIEW_TAG, curves_link, deep_link, run_link, saved_view
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Experiment
 
-__all__ = ["boards", "ensure_experiment", "experiment_name", "write_note"]
+__all__ = ["NOTE", "boards", "ensure_experiment", "experiment_name", "write_note"]
 
 LONGEST_NOTE = 19_000  # MLflow refuses experiment tags beyond 20,000 characters
 TOP = 20
@@ -83,6 +83,7 @@ def write_note(store: MlflowClient, experiment_id: str, board: Board, runs: dict
     if "board" in runs:
         page = run_link(experiment_id, runs["board"], artifact=PAGE)
         links.append(f"**[Leaderboard, figures and raw data]({page})**")
+    links.append(f"**[Curves of all seeds]({curves_link(experiment_id)})**")
     found = {row.method: run_link(experiment_id, runs[key]) for row in board.rows if (key := method_key(row)) in runs}
     shown = [column for column in columns(board) if column.title in {*NARROW, title(board)}]
     note = ""

@@ -14,12 +14,13 @@ from harness.leaderboard.colours import colours
 from harness.leaderboard.export import export
 from harness.leaderboard.formats import as_json
 from harness.leaderboard.page import as_html
-from harness.tracking.experiment import ensure_experiment, write_note
+from harness.tracking.experiment import NOTE, ensure_experiment, write_note
 from harness.tracking.memory import Steady
 from harness.tracking.owner import owner_of
 from harness.tracking.rows import MlflowRow, method_key, method_row, seed_row
+from harness.tracking.samples import FILE
 from harness.tracking.store import client, exclusively, prepare_store, reachable
-from harness.tracking.view import PAGE, run_link
+from harness.tracking.view import PAGE, curves_link, run_link
 from harness.tracking.writer import Synced, find, put
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def sync(board: Board, directory: Path, uri: str, *, live: bool = False) -> Sync
             steady.sweep()
         for place, row_ in reversed(list(enumerate(board.rows, 1))):  # MLflow lists equal rows by age, youngest first
             row = method_row(board, row_, place, colour.get(row_.method, "#777777"))
+            row.tags[NOTE] = of_method(board, row, done)
             put(store, done, row, known.pop(row.key, None))
         write_board(store, done, board, known.pop("board", None))
         for key, stale in known.items():
@@ -92,6 +94,19 @@ def write_board(store: MlflowClient, done: Synced, board: Board, known: Run | No
             (Path(folder) / PAGE).write_text(page, encoding="utf-8")
             row = replace(row, files=tuple(files))
         put(store, done, row, known)
+
+
+def of_method(board: Board, row: MlflowRow, done: Synced) -> str:
+    """A method's description: its difference, its seeds and what it wrote, as links."""
+    method, experiment = row.name, done.experiment_id
+    seeds = [(trial.seed, done.runs[trial.key]) for trial in board.matrix.of(method)]
+    lines = [f"Difference to {board.baseline}: {row.tags['difference']}"]
+    if seeds:
+        listed = ", ".join(f"[{seed}]({run_link(experiment, run)})" for seed, run in seeds)
+        lines.append(f"Seeds: {listed}; [their curves over the budget]({curves_link(experiment, method=method)})")
+    if row.table:
+        lines.append(f"What it writes: `{FILE}` among the artifacts")
+    return "\n\n".join(lines)
 
 
 def about(board: Board) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
-__all__ = ["ORDER", "PAGE", "VIEW", "VIEW_TAG", "deep_link", "plain_link", "run_link", "saved_view"]
+__all__ = ["ORDER", "PAGE", "VIEW", "VIEW_TAG", "curves_link", "deep_link", "plain_link", "run_link", "saved_view"]
 
 ORDER = "delta_low"  # the board's order: the lower end of the difference to the baseline
 PAGE = "leaderboard.html"  # of the board's run
@@ -43,6 +43,12 @@ def plain_link(experiment_id: str, server: str = "", order: str = ORDER) -> str:
     """The runs table with method rows only, sorted as the board is; its columns are MLflow's own choice."""
     rows, key = quote(ONLY_METHODS, safe=""), quote(f"metrics.`{order}`", safe="")
     return f"{runs_page(experiment_id, server)}&searchFilter={rows}&orderByKey={key}&orderByAsc=false"
+
+
+def curves_link(experiment_id: str, server: str = "", method: str = "") -> str:
+    """The curves of all seeds over the budget, or those of one method's, in MLflow's charts."""
+    rows = "tags.row = 'seed'" + (f' AND tags.method = "{method}"' if method else "")
+    return f"{runs_page(experiment_id, server)}&searchFilter={quote(rows, safe='')}&compareRunsMode=CHART"
 
 
 def runs_page(experiment_id: str, server: str) -> str:
