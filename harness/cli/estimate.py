@@ -89,7 +89,7 @@ def _measured(chosen: Suite, config: TrialConfig, number: int, workers: int, ask
     at_once = workers or max(1, runtime.cores() // config.threads)
     _headline(chosen, config, number, work)
     _here(found, work, number, at_once)
-    _elsewhere(work, _model(config, found.parameters, found.trained), number, asked)
+    _elsewhere(config, work, _model(config, found.parameters, found.trained), number, asked)
 
 
 def _arithmetic(
@@ -104,7 +104,7 @@ def _arithmetic(
     work = workload(config, nominal(config, needs, *lengths), *lengths)
     _headline(chosen, config, number, work)
     print(f"taken, not measured: prompts of {lengths[0]:g} tokens, completions of {lengths[1]:g}")
-    _elsewhere(work, _model(config, size, _trained(config, size)), number, asked)
+    _elsewhere(config, work, _model(config, size, _trained(config, size)), number, asked)
 
 
 def _trained(config: TrialConfig, size: float) -> float:
@@ -145,7 +145,7 @@ def _here(found: Calibration, work: Workload, number: int, at_once: int) -> None
     print("methods differ: one that drops rollouts takes fewer steps, one with a critic or a reference slower ones")
 
 
-def _elsewhere(work: Workload, model: Model, number: int, asked: list[str]) -> None:
+def _elsewhere(config: TrialConfig, work: Workload, model: Model, number: int, asked: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -157,7 +157,7 @@ def _elsewhere(work: Workload, model: Model, number: int, asked: list[str]) -> N
     table = Table("hardware", "GPUs", "a trial", "all, one after the other", "GPU-hours", pad_edge=False)
     for name in asked:
         gpu = HARDWARE[name]
-        gpus = gpus_needed(model, gpu)
+        gpus = max(gpus_needed(model, gpu), config.resources.ranks)
         seconds = trial_seconds(work, model, gpu, gpus)
         table.add_row(
             name, str(gpus), _time(seconds), _time(seconds * number), _digits(seconds * number * gpus / 3600, 2)

@@ -32,17 +32,21 @@ def open_sampler(policy: Policy, settings: SamplerSettings) -> Iterator[Sampler 
     if settings.engine == "builtin":
         yield Sampler(policy)
         return
-    from harness.engines.vllm import start
-
     folder = Path(tempfile.mkdtemp(prefix="harness-weights-"))
-    try:
+    started: list[Engine] = []
+
+    def begin() -> None:
+        from harness.engines.vllm import start
+
         policy.save(folder)
-        engine = start(folder, policy, settings.vllm)
-        try:
-            yield EngineSampler(policy, engine, folder)
-        finally:
-            engine.close()
+        started.append(start(folder, policy, settings.vllm))
+
+    try:
+        policy.world.first(begin)  # of several ranks, the first samples for all
+        yield EngineSampler(policy, started[0] if started else None, folder)
     finally:
+        for engine in started:
+            engine.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -54,8 +58,11 @@ class EngineSampler:
     `extras["weights"]` [M] stamps completions with how often the weights had moved.
     """
 
-    def __init__(self, policy: Policy, engine: Engine, folder: Path) -> None:
-        """`folder` holds the weights that the engine has, and is where new ones are written."""
+    def __init__(self, policy: Policy, engine: Engine | None, folder: Path) -> None:
+        """`folder` holds the weights that the engine has, and is where new ones are written.
+
+        Of several ranks only the first has an engine; all receive what it wrote.
+        """
         self.policy = policy
         self.engine = engine
         self.folder = folder
@@ -75,10 +82,10 @@ class EngineSampler:
         """Completions of every request, in order. Entropies are not to be had here: `want_entropy` gives none."""
         del want_entropy
         asked = Asked(requests, self.policy)
-        self.follow()
         key = pass_key(seed, step, round, stream)
         rows = (asked.limit > 0).nonzero()[:, 0].tolist()
-        answers = self.engine.write([_job(asked, row, key) for row in rows], self.policy.stop_ids)
+        jobs = [_job(asked, row, key) for row in rows]
+        answers, self.version = self.policy.world.first(lambda: (self._written(jobs), self.version))
         written = Written(len(asked), asked.width, self.policy, want_entropy=False)
         for row, answer in zip(rows, answers, strict=True):
             _put(written, row, answer, self.policy.stop_ids)
@@ -86,11 +93,17 @@ class EngineSampler:
         stamp = torch.full_like(rollouts.lengths, self.version)
         return rollouts.replace(extras={**rollouts.extras, "weights": stamp})
 
+    def _written(self, jobs: Sequence[Job]) -> list[Answer]:
+        self.follow()
+        assert self.engine is not None
+        return self.engine.write(jobs, self.policy.stop_ids)
+
     def follow(self) -> None:
         """Give the engine the policy's weights if they have moved since it got them."""
         now = fingerprint(self.policy)
         if now == self._has:
             return
+        assert self.engine is not None
         self.policy.save(self.folder)
         self.engine.load(self.folder)
         self._has = now

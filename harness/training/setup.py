@@ -119,8 +119,6 @@ def _sampler(config: TrialConfig, policy: Policy, resources: contextlib.ExitStac
         return Sampler(policy)
     if resources is None:
         raise UsageError(f"sampler.engine: {config.sampler.engine} is for trials of a suite; use builtin here")
-    if policy.world.size > 1:
-        raise UsageError(f"sampler.engine: {config.sampler.engine} samples for one process; set resources.ranks to 1")
     return resources.enter_context(open_sampler(policy, config.sampler))
 
 

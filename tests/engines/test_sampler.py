@@ -132,6 +132,29 @@ def test_an_answer_that_does_not_fit_is_refused(sampler: EngineSampler, answer: 
         sampler.generate([Request("a", PROMPT, 1, max_tokens=2)], seed=0, step=0)
 
 
+class Follower:
+    """The second of two ranks: what the first made comes in `sent`."""
+
+    size, rank, leader = 2, 1, False
+
+    def __init__(self, sent: Any) -> None:
+        self.sent = sent
+
+    def first(self, make: Any) -> Any:
+        return self.sent
+
+
+def test_a_rank_without_an_engine_goes_on_with_what_the_first_wrote(sampler: EngineSampler, tmp_path: Path) -> None:
+    request = [Request("a", PROMPT, 2, max_tokens=3, greedy=True)]
+    want = sampler.generate(request, seed=0, step=0)
+    answers = sampler.engine.write(sampler.engine.jobs, sampler.policy.stop_ids)
+    policy = tiny_policy()
+    policy.world = Follower((answers, 7))
+    got = EngineSampler(policy, None, tmp_path).generate(request, seed=0, step=0)
+    assert torch.equal(got.completion_ids, want.completion_ids)
+    assert got.extras["weights"].tolist() == [7, 7]
+
+
 def test_a_trial_samples_from_its_engine_and_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Twin] = []
 
