@@ -1,6 +1,7 @@
 """Collect a suite's run into results/SUITE: the exported board with its raw data, and the training metrics.
 
-The board of the folder can be made again with `harness leaderboard results/SUITE`.
+The board of the folder can be made again with `harness leaderboard results/SUITE`, its pages with `--export FOLDER`:
+they embed every figure, so they are not kept here.
 
 python results/collect.py tiny [--out runs]
 """
@@ -25,6 +26,8 @@ def main() -> None:
     target.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "harness", "leaderboard", str(runs), "--export", str(target)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for page in ("leaderboard.html", "figures.html"):
+        (target / page).unlink(missing_ok=True)
     records = []
     for config in sorted(runs.glob("*/seed-*/config.json")):
         trial = json.loads(config.read_text())
