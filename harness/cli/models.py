@@ -1,4 +1,4 @@
-"""`harness models`: add language models from packages, GGUF files or directories, and list them."""
+"""`harness models`: add language models from packages, the Hub, GGUF files or directories; list and export them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,28 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    models = typer.Typer(no_args_is_help=True, help="Add language models, and list them.")
+    models = typer.Typer(no_args_is_help=True, help="Add language models, list them, and export trained ones.")
     models.command("add")(add)
+    models.command("export")(export)
     models.command("list")(list_models)
     app.add_typer(models, name="models")
 
 
 def add(
-    source: Annotated[str, typer.Argument(help="smollm2-135m, a GGUF file, or a directory of a model.")],
+    source: Annotated[
+        str, typer.Argument(help="smollm2-135m, owner/name[@revision], a GGUF file, or a directory.")
+    ],
     name: Annotated[str, typer.Option(help="What to call it; default: as its source.", show_default=False)] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a model of that name.")] = False,
 ) -> None:
     """Put a model where suites find it by name: $HARNESS_MODELS, or ./models."""
+    from harness.policies.hub import is_hub_name
     from harness.policies.registry import EMBEDDED, KNOWN, is_model, models_directory
 
     path = Path(source).expanduser()
+    if not path.exists() and is_hub_name(source.partition("@")[0]):
+        _from_hub(source, name)
+        return
     chosen = name or (source if source in KNOWN else path.stem if path.suffix == ".gguf" else path.resolve().name)
     if chosen == EMBEDDED or Path(chosen).name != chosen:
         raise UsageError(f"model name {chosen!r} is taken or no plain name; choose one with --name")
@@ -78,6 +85,35 @@ def list_models() -> None:
         print(f"{name:20} {_parameters(path) / 1e6:8.2f}M  {path}  {where}".rstrip())
     for name in sorted(set(KNOWN) - set(names())):
         print(f"{name:20} {'-':>8}   not here yet: harness models add {name}")
+
+
+def export(
+    trial: Annotated[Path, typer.Argument(help="A trial's directory: runs/SUITE/METHOD/seed-N.")],
+    out: Annotated[Path, typer.Argument(help="A new directory for the model.")],
+    adapter: Annotated[bool, typer.Option("--adapter", help="The adapter alone, for peft and vLLM.")] = False,
+) -> None:
+    """Write what a trial has learned as a directory that transformers can load; an adapter is merged."""
+    from harness.training.export import export as written
+
+    policy = written(trial, out, adapter=adapter)
+    kind = "its adapter" if adapter else f"{policy.n_params / 1e6:.1f}M parameters"
+    print(f"wrote {kind} to {out}; `harness evaluate {out} --tasks ...` evaluates it")
+
+
+def _from_hub(source: str, name: str) -> None:
+    """Fetch a model of the Hub into its cache, where its own name finds it."""
+    from harness.policies.hub import commit_of, fetch
+
+    if name:
+        raise UsageError(
+            f"--name: a model of the Hub is called by its own name, {source.partition('@')[0]}; leave it out"
+        )
+    model, _, revision = source.partition("@")
+    path = fetch(model, revision or None, again=True)
+    print(
+        f"fetched {model}: {_parameters(path) / 1e6:.1f}M parameters, commit {commit_of(path)}; "
+        f"write `model: {model}` in a suite, and `revision: {commit_of(path)}` to keep to this commit"
+    )
 
 
 def _from_package(name: str, scratch: Path, target: Path) -> Path:

@@ -81,7 +81,7 @@ class GenericBackbone:
         known = {"use_cache": False, **{name: value for name, value in arguments.items() if name in self.takes}}
         if self.head is not None:
             with autocast(self.precision, ids.device):
-                output = (body or self.body)(input_ids=ids, **known)
+                output = (self.body if body is None else body)(input_ids=ids, **known)
             return output, output[0][:, wanted], None
         if self.keeps_logits:
             known["logits_to_keep"] = torch.arange(wanted.start, wanted.stop, device=ids.device)

@@ -99,3 +99,14 @@ def test_weights_in_parts(tmp_path):
     policy.tokenizer.save_pretrained(tmp_path)
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
     assert Policy.load(tmp_path).digest() == policy.digest()
+
+
+def test_the_command_fetches_and_names_the_commit(cache, monkeypatch, capsys):
+    from harness.cli import main
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: str(cache / "snapshots" / OTHER))
+    with pytest.raises(SystemExit) as ended:
+        main(["models", "add", "someone/tiny@v2"])
+    assert ended.value.code == 0
+    assert f"`revision: {OTHER}`" in capsys.readouterr().out
