@@ -17,6 +17,7 @@ from harness.hookspecs import HOOKS, HookSpecs
 from harness.host.guard import Guarded
 from harness.host.hidden import check_called
 from harness.host.place import Call, Owner
+from harness.host.trained import own
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,6 +47,7 @@ class HookCaller:
         self._results: list[tuple[str, Any]] = []  # of the call that ended last
         self.plain_shape: tuple[int, ...] = ()  # of that call too, see `Call`
         self._settled = False
+        self._owners: dict[str, Owner] = {}
         self.manager = pluggy.PluginManager("harness")
         self.manager.add_hookspecs(HookSpecs)
         self._register(Owner("defaults", "of the harness", "", trusted=True), Defaults())
@@ -83,6 +85,9 @@ class HookCaller:
     def build(self, policy: Any, task: Any) -> dict[str, Any]:
         """Every module that the stack builds. Raises PluginError if two plugins use one name."""
         modules = self._merge("build", "module", policy=policy, task=task)
+        for label, found in self._results:
+            for module in found.values():
+                own(module, str(self._owners[label]))
         self.restored.extend(getattr(module, "module", module) for module in modules.values())
         return modules
 
@@ -175,6 +180,7 @@ class HookCaller:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def _register(self, owner: Owner, plugin: Any) -> None:
+        self._owners[owner.label] = owner
         self.manager.register(Guarded(owner, plugin, lambda: self._running[-1], self.called), owner.label)
 
     def _call(self, hook: str, **arguments: Any) -> Any:

@@ -36,6 +36,8 @@ def _plain(place: Place, function: Callable[..., Any]) -> Callable[..., Any]:
         place.enter()
         try:
             value = function(*arguments)
+        except SystemExit as error:
+            raise place.exits(error) from error
         except Exception as error:
             place.blame(error)
             raise
@@ -80,6 +82,8 @@ def _advance(place: Place, running: Generator[None, Any, Any]) -> None:
         next(running)
     except StopIteration:
         raise place.fault("the wrapper returned before its `yield`") from None
+    except SystemExit as error:
+        raise place.exits(error) from error
     except Exception as error:
         place.blame(error)
         raise
@@ -91,6 +95,8 @@ def _finish(place: Place, running: Generator[None, Any, Any], below: Any) -> Any
         running.send(below)
     except StopIteration as stop:
         return stop.value
+    except SystemExit as error:
+        raise place.exits(error) from error
     except Exception as error:
         place.blame(error)
         raise
@@ -104,6 +110,8 @@ def _throw(place: Place, running: Generator[None, Any, Any], error: Exception) -
         running.throw(error)
     except StopIteration as stop:
         return stop.value
+    except SystemExit as left:
+        raise place.exits(left) from left
     except Exception as raised:
         if raised is error:
             raise

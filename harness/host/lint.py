@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import dis
 import inspect
 from typing import Any
 
 from harness.errors import PluginError, nearest
 from harness.hookspecs import HOOKS, HookSpecs
+from harness.host.hidden import PASSING
 from harness.host.markers import MARK
 
 __all__ = ["ARGUMENTS", "check_class", "implementations"]
@@ -66,6 +68,10 @@ def _check_attribute(cls: type, name: str, value: Any) -> None:
     _check_options(where, options)
     _check_signature(where, name, value)
     _check_kind(where, value, wrapper=options["wrapper"])
+    if options["wrapper"] and name in PASSING and not _gives_something(value):
+        raise PluginError(
+            f"{where}: the wrapper never returns a value, so that it always passes None on; `return` what `yield` gave"
+        )
 
 
 def _check_misspelt(cls: type, where: str, name: str, value: Any) -> None:
@@ -121,6 +127,19 @@ def _check_signature(where: str, hook: str, function: Any) -> None:
                 f"{where}: the hook has no argument {parameter.name!r}.{nearest(parameter.name, known)}"
                 f" It offers: {', '.join(known)}"
             )
+
+
+def _gives_something(function: Any) -> bool:
+    """Whether any `return` of a function gives something else than None; one that only raises counts as well."""
+    gives = []
+    before: dis.Instruction | None = None
+    for step in dis.get_instructions(function):
+        if step.opname == "RETURN_CONST":
+            gives.append(step.argval is not None)
+        elif step.opname == "RETURN_VALUE":
+            gives.append(before is None or before.opname != "LOAD_CONST" or before.argval is not None)
+        before = step
+    return any(gives) or not gives
 
 
 def _check_kind(where: str, function: Any, *, wrapper: bool) -> None:

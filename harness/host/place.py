@@ -11,11 +11,12 @@ from typing import Any
 from torch import Tensor
 
 from harness.errors import HarnessError, PluginError, UsageError, blame, blamed
-from harness.host.contracts import CHECKS, NONE_ALLOWED, check_extras
+from harness.host.batch_contracts import check_extras
+from harness.host.contracts import CHECKS, NONE_ALLOWED
 from harness.host.hints import hint
 from harness.host.shapes import Breach, describe
 
-__all__ = ["Call", "Owner", "Place", "file_of"]
+__all__ = ["Blamed", "Call", "Owner", "Place", "file_of"]
 
 
 class Blamed(PluginError):  # noqa: N818 - a word that reads well where it is raised
@@ -87,7 +88,12 @@ class Place:
         if not isinstance(error, HarnessError):
             blame(error, f"{self}, at {self._line(error)}", hint(error, self.hook, self.plugin, self.file))
 
-    def _line(self, error: Exception) -> str:
+    def exits(self, error: SystemExit) -> Blamed:
+        """The error in place of one that would end the process: a hook may fail its trial, not the harness."""
+        said = "" if error.code is None else f"({error.code})"
+        return Blamed(f"{self}, at {self._line(error)}: SystemExit{said}; raise an exception that says what is wrong")
+
+    def _line(self, error: BaseException) -> str:
         """The last line of the plugin's own file that the exception came through, else the line that raised it."""
         frames = traceback.extract_tb(error.__traceback__)
         frame = next((frame for frame in reversed(frames) if frame.filename == self.file), frames[-1])

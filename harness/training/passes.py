@@ -18,7 +18,8 @@ from torch.utils import _pytree as pytree
 
 from harness.batch import Batch, PolicyOutput, TopLogits
 from harness.distributed.world import SOLO, World
-from harness.errors import PluginError
+from harness.host.place import Blamed
+from harness.host.trained import owner_of
 
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
@@ -196,20 +197,24 @@ def exact_kl(policy: Any, other: Any, batch: Batch, size: int) -> Tensor:
 
 
 def _call(name: str, module: Any, batch: Batch, hidden: Tensor | None) -> Any:
-    """What a built module says. Raises PluginError for what it raises and for outputs that have not a row a row."""
+    """What a built module says. Raises PluginError for what it raises and for outputs that have not a row a row.
+
+    It names the plugin that built the module, whatever hook the pass is made in.
+    """
+    whose = f"{owner_of(module)}, built module {name!r}"
     try:
         found = module(batch, hidden)
     except (MemoryError, torch.OutOfMemoryError):
         raise  # nobody's fault
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join(str(error).split())
         where = f"({frame.filename}:{frame.lineno})"
-        raise PluginError(f"built module {name!r}: {type(error).__name__}: {text} {where}") from error
+        raise Blamed(f"{whose}: {type(error).__name__}: {text} {where}") from error
     for leaf in pytree.tree_leaves(found):
         if not isinstance(leaf, Tensor) or leaf.shape[:1] != (len(batch),):
             got = list(leaf.shape) if isinstance(leaf, Tensor) else type(leaf).__name__
-            raise PluginError(f"built module {name!r}: expected tensors with {len(batch)} rows, got {got}")
+            raise Blamed(f"{whose}: expected tensors with {len(batch)} rows, got {got}")
     return found
 
 

@@ -31,6 +31,21 @@ def test_an_exception_keeps_its_type_and_names_plugin_hook_and_place():
     assert "\n" not in line
 
 
+def test_a_hook_that_exits_is_blamed_as_any_other():
+    def keep(self, batch):
+        raise SystemExit(3)
+
+    def leaves(self):
+        yield
+        raise SystemExit
+
+    batch = make_batch()
+    with pytest.raises(PluginError, match=r"plugin 'probe-me' .*hook keep, at .*test_blame\.py:\d+: SystemExit\(3\)"):
+        caller(plugin(keep=keep)).keep(batch=batch)
+    with pytest.raises(PluginError, match=r"plugin 'wrap-me' .*hook keep, at .*: SystemExit; raise an exception"):
+        caller(wrapper(keep=leaves)).keep(batch=batch)
+
+
 def test_the_place_is_the_plugins_own_line_not_the_library_that_raised():
     def estimate_advantages(self, batch):
         return torch.cat([batch.reward, batch.mask])  # line of interest

@@ -69,7 +69,27 @@ def test_a_wrapper_that_returns_none_is_an_error():
         caller(wrapper(estimate_advantages=forgets)).estimate_advantages(batch=make_batch())
     with wrapper_breaks("keep", r"the wrapper returned None; return the list"):
         caller(wrapper(keep=forgets)).keep(batch=make_batch())
-    assert caller(wrapper(next_round=forgets)).next_round(batch=make_batch(), round=0) is None
+
+
+def test_a_wrapper_of_next_round_that_never_returns_a_value_is_an_error():
+    def forgets(self):
+        asked = yield
+        asked = asked or None
+
+    def decides(self):
+        asked = yield
+        if asked:
+            return asked
+        return None
+
+    def refuses(self):
+        yield
+        raise ValueError
+
+    with pytest.raises(PluginError, match=r"WrapMe\.next_round: the wrapper never returns a value"):
+        wrapper(next_round=forgets)
+    assert caller(wrapper(next_round=decides)).next_round(batch=make_batch(), round=0) is None
+    wrapper(next_round=refuses)
 
 
 def test_a_wrapper_that_writes_into_what_it_got_is_an_error():
