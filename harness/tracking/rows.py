@@ -41,6 +41,7 @@ class MlflowRow:
     params: dict[str, str] = field(default_factory=dict, repr=False)
     files: tuple[Path, ...] = ()
     documents: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)  # file name -> JSON
+    colour: str = ""  # in MLflow's charts; no part of the content: it may change with the suite's methods
     table: dict[str, list[Any]] = field(default_factory=dict, repr=False)  # sampled completions, column -> values
 
     @property
@@ -55,7 +56,7 @@ class MlflowRow:
         return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def seed_row(trial: Trial, *, live: bool = False) -> MlflowRow:
+def seed_row(trial: Trial, *, live: bool = False, colour: str = "") -> MlflowRow:
     """A trial: curves over the budget; `live` says that an unfinished one is running now, not killed."""
     config = trial.config
     tags = {
@@ -73,6 +74,7 @@ def seed_row(trial: Trial, *, live: bool = False) -> MlflowRow:
         tags=short({name: without_folders(value) for name, value in tags.items()}),
         points=trial_points(trial),
         params=params(anonymous(config)),
+        colour=colour,
         files=tuple(path for name in ("ledger.json", "samples.jsonl") if (path := trial.path / name).is_file()),
         documents={"config.json": anonymous(trial.record)},
     )
@@ -133,14 +135,13 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
         "score interval": ends(row.score),
         "difference": with_ends(interval) if interval else row.role,
         "record": json.dumps(finite(record(board, row)), ensure_ascii=False),
-        "mlflow.runColor": colour,
     }  # fmt: skip
     for mark in ("inert", "experimental"):
         if getattr(row, mark):
             tags[mark] = "yes"
     logged = [Point(key, round(value, DIGITS), 0) for key, value in numbers.items() if math.isfinite(value)]
     table = sample_table(board.matrix.of(row.method)) if row.method in board.matrix.methods else {}
-    return MlflowRow(tags["trial_key"], row.method, "FINISHED", short(tags), logged, table=table)
+    return MlflowRow(tags["trial_key"], row.method, "FINISHED", short(tags), logged, table=table, colour=colour)
 
 
 def verdict(board: Board, row: Row) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Synced", "sync", "sync_trials"]
 
+OTHER = "#777777"  # a row whose method the suite does not have: the untrained policy
 SERVED = "http://127.0.0.1:5000"  # where `harness ui` shows a local store, unless another port is asked for
 
 
@@ -45,11 +46,11 @@ def sync(board: Board, directory: Path, uri: str, *, live: bool = False) -> Sync
         known = find(store, done.experiment_id)
         colour = colours(board.matrix.methods)
         for trial in trials:  # one at a time: all points of a large suite would fill the memory
-            row = seed_row(trial, live=live)
+            row = seed_row(trial, live=live, colour=colour.get(trial.method, OTHER))
             put(store, done, row, known.pop(row.key, None))
             steady.sweep()
         for place, row_ in reversed(list(enumerate(board.rows, 1))):  # MLflow lists equal rows by age, youngest first
-            row = method_row(board, row_, place, colour.get(row_.method, "#777777"))
+            row = method_row(board, row_, place, colour.get(row_.method, OTHER))
             row.tags[NOTE] = of_method(board, row, done)
             put(store, done, row, known.pop(row.key, None))
         write_board(store, done, board, known.pop("board", None))
@@ -84,9 +85,9 @@ def write_board(store: MlflowClient, done: Synced, board: Board, known: Run | No
     }
     row = MlflowRow("board", "LATEST BOARD", "FINISHED", {
         "row": "board", "trial_key": "board", "suite": board.suite, "rules": str(board.rules),
-        "metric": board.metric.name, "baseline": board.baseline, "mlflow.runColor": "#d55e00",
-        "board": hash_of(as_json(board) + str(links)), "mlflow.note.content": about(board),
-    }, [])  # fmt: skip
+        "metric": board.metric.name, "baseline": board.baseline,
+        "board": hash_of(as_json(board) + str(links)), NOTE: about(board),
+    }, [], colour="#d55e00")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         if known is None or known.data.tags.get("content") != row.content:
             files = export(board, Path(folder))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Synced", "find", "put"]
 
 RUNNING = "RUNNING"
+COLOUR = "mlflow.runColor"
 BATCH = 1000  # entries that a request may hold
 
 
@@ -76,12 +77,14 @@ def put(store: MlflowClient, done: Synced, row: MlflowRow, known: Run | None) ->
     if known is not None and known.data.tags.get("content") == content and known.info.status == row.status != RUNNING:
         done.unchanged += 1
         done.runs[row.key] = known.info.run_id
+        if row.colour and known.data.tags.get(COLOUR) != row.colour:
+            store.set_tag(known.info.run_id, COLOUR, row.colour)
         return str(known.info.run_id)
     if known is not None and not (row.grows and known.info.status in {RUNNING, "KILLED"}):
         store.delete_run(known.info.run_id)  # metrics are append-only: old numbers would stay beside the new ones
         done.deleted += 1
         known = None
-    tags = {**row.tags, "content": content}
+    tags = {**row.tags, "content": content, **({COLOUR: row.colour} if row.colour else {})}
     if known is None:
         run = store.create_run(done.experiment_id, start_time=now(), tags=tags, run_name=row.name)
         done.created += 1

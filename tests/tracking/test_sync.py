@@ -55,6 +55,17 @@ def test_mlflows_own_table_is_the_board(runs, uri):
     assert json.loads(first.tags["record"])["score"] == made.rows[0].score.mean
 
 
+def test_seeds_have_the_colour_of_their_method(runs, uri):
+    sync_trials(read_trials(runs), runs, uri)  # while a suite runs, nobody knows all its methods
+    done = sync(board(runs), runs, uri)
+    assert (done.created, done.unchanged) == (5, 6)
+    colours = {
+        run.data.tags["method"]: run.data.tags["mlflow.runColor"] for run in rows(uri, done.experiment_id, "method")
+    }
+    for run in rows(uri, done.experiment_id, "seed"):
+        assert run.data.tags["mlflow.runColor"] == colours[run.data.tags["method"]]
+
+
 def test_only_method_rows_carry_score(runs, uri):
     done = sync(board(runs), runs, uri)
     seeds = rows(uri, done.experiment_id, "seed")
