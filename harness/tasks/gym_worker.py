@@ -1,6 +1,7 @@
 """The process behind `harness.tasks.gym`: draws problems of a reasoning-gym generator and scores answers to them.
 
-Some of its scorers hand the answer to sympy, some raise on junk; and it draws from Python's global generator.
+Some of its scorers hand the answer to `eval` or to sympy, which here take values and formulas only; some raise on junk;
+and it draws from Python's global generator.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.errors import HarnessError, nearest
+from harness.tasks.plain_eval import guard_builtin_eval, guard_sympy
 from harness.tasks.worker import serve
 
 __all__ = ["prepare"]
@@ -31,6 +33,8 @@ def prepare(name: str, seed: int, size: int, config: dict[str, Any]) -> Callable
         from reasoning_gym.factory import DATASETS
     except ImportError:
         raise HarnessError("reasoning-gym is not installed; pip install 'policy-harness[reasoning-gym]'") from None
+    guard_sympy()
+    guard_builtin_eval("reasoning_gym")
     if name not in DATASETS:
         raise HarnessError(f"reasoning-gym has no generator {name!r}.{nearest(name, DATASETS)}")
     try:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from harness.tasks.plain_eval import guard_sympy
 from harness.tasks.worker import serve
 
 __all__ = ["prepare"]
@@ -19,6 +20,8 @@ def prepare() -> Callable[[Any], bool]:
     """The function that answers `[gold, text]`, and `[gold, null]` with whether the gold can be read at all."""
     logging.disable(logging.CRITICAL)
     from math_verify import parse, verify
+
+    guard_sympy()  # it evaluates plain formulas of an answer
 
     def read(text: str) -> Any:
         if "$" not in text and "\\boxed" not in text:
