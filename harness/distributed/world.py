@@ -122,6 +122,7 @@ class Ranks(World):
 
         A parameter that no rank gave a gradient has none afterwards, as in a single process.
         """
+        parameters = [parameter for parameter in parameters if not hasattr(parameter, "device_mesh")]  # FSDP sums those
         before = [parameter.grad for parameter in parameters]
         for parameter in parameters:
             parameter.grad = None

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from harness.batch import TopLogits
+from harness.distributed import sharding
 from harness.distributed.world import SOLO, World
 from harness.errors import UsageError, nearest
 from harness.policies.adapter import adapted, has_adapter, lighten, merged_weights, shared_copy, without_adapter
@@ -72,6 +73,7 @@ class Policy:
         self.stop_ids = _stop_ids(model, tokenizer, [self.text.stop_id(text) for text in stop])
         self.pad_id = _first(tokenizer.pad_token_id, *self.stop_ids, 0)
         self.world: World = SOLO  # the ranks that share the work on rows
+        self.sharded = False  # whether they share the weights, too
         self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self.n_params = sum(parameter.numel() for parameter in model.parameters())
         self.trains = frozenset(name for name, p in model.named_parameters() if p.requires_grad or not self.adapted)
@@ -118,6 +120,17 @@ class Policy:
     def weights(self) -> dict[str, torch.nn.Parameter]:
         """What training moves, by name: every parameter, or those of the adapter."""
         return {name: p for name, p in self.model.named_parameters() if name in self.trains}
+
+    def shard(self, *, average: bool = False) -> None:
+        """Divide the weights over the ranks of `world`. Raises UsageError for an adapter: policies share what it is on.
+
+        Gradients are summed over ranks, or averaged.
+        """
+        if self.adapted:
+            raise UsageError("resources.sharded does not go with policy.lora: drop one of them")
+        sharding.divide(self.model, self.world.size, average=average)
+        self.backbone = backbone_of(self.model, self.precision, self.manner, plain=True)
+        self.sharded = True
 
     def clone(self) -> Policy:
         """A frozen copy of the weights as they are now (lagged sampler, teacher); frozen ones are shared."""
@@ -276,7 +289,7 @@ class Policy:
 def _hashed(state: Any, tensors: Mapping[str, Tensor]) -> str:
     for name, x in sorted(tensors.items()):
         state.update(name.encode())
-        state.update(x.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        state.update(sharding.full(x.detach()).cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return str(state.hexdigest())
 
 

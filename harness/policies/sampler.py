@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from harness.distributed.sampling import divided
+from harness.distributed.sharding import whole
 from harness.errors import UsageError
 from harness.policies.assemble import Written, assemble
 from harness.policies.draw import draw
@@ -16,6 +16,7 @@ from harness.policies.limits import MAX_CACHE, MAX_ROWS
 from harness.policies.noise import key64, pass_key, uniforms_at
 from harness.policies.padding import pad_left
 from harness.policies.rollouts import Request, Rollouts
+from harness.policies.shares import divided
 
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
@@ -50,7 +51,8 @@ class Sampler:
         """
         key, world = pass_key(seed, step, round, stream), self.policy.world
         if world.size > 1:
-            return divided(world, requests, lambda mine: self._sample(mine, key, want_entropy), self.policy.pad_id)
+            with whole(self.policy.model):
+                return divided(world, requests, lambda mine: self._sample(mine, key, want_entropy), self.policy.pad_id)
         return self._sample(requests, key, want_entropy)
 
     def _sample(self, requests: Sequence[Request], key: int, want_entropy: bool) -> Rollouts:

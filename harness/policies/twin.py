@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from harness.distributed.sharding import full
+
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
 
@@ -48,7 +50,8 @@ class PolicyCopy(nn.Module):
     @torch.no_grad()
     def follow(self, policy: Any, share: float = 1.0) -> None:
         """Weights += share (the policy's - weights): 1 copies, less is an average over time."""
-        for own, other in zip(self.weights().values(), policy.weights().values(), strict=True):
+        for own, shared in zip(self.weights().values(), policy.weights().values(), strict=True):
+            other = full(shared)
             if share == 1.0:
                 own.copy_(other)
             else:

@@ -35,6 +35,7 @@ def unpack(parcel: bytes, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     beside = directory / ".parcel"
     shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
     with tarfile.open(fileobj=io.BytesIO(parcel)) as archive:
         archive.extractall(beside, filter="data")
     checkpoints, kept = directory / "checkpoints", set()

@@ -199,12 +199,12 @@ class _Run:
         if seat.asked == "begin":
             seat.node, seat.shared = f"{answer['node']} (process {answer['pid']})", answer["shared"]
             self._begun(seat.job)
-        elif seat.asked == "parcel":
-            unpack(answer, seat.job.directory)
-        else:
+        elif seat.asked == "poll":
             self._news(seat, answer)
-        if seat.asked == "parcel" and seat.end is not None:
-            self._ended(seat)
+        else:
+            unpack(answer, seat.job.directory)
+            if seat.end is not None:
+                self._ended(seat)
 
     def _begun(self, job: Job) -> None:
         if job not in self.begun:

@@ -19,6 +19,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from harness.distributed.sharding import full, share_of
+
 __all__ = ["KEEP", "clear", "load_newest", "optimizer_state", "remove", "restore_optimizer", "save"]
 
 KEEP = 2
@@ -119,15 +121,22 @@ def _flush(path: Path) -> None:
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
     """The optimizer's tensors and numbers, a dict a parameter in the order of the groups."""
-    return [dict(optimizer.state.get(parameter, {})) for parameter in _parameters(optimizer)]
+    held = [optimizer.state.get(parameter, {}) for parameter in _parameters(optimizer)]
+    return [{name: full(x) if isinstance(x, Tensor) else x for name, x in state.items()} for state in held]
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, state: list[dict[str, Any]]) -> None:
     """Continue from `optimizer_state`."""
     for parameter, held in zip(_parameters(optimizer), state, strict=True):
         if held:
-            moved = {name: x.to(parameter.device) if isinstance(x, Tensor) else x for name, x in held.items()}
-            optimizer.state[parameter] = moved
+            optimizer.state[parameter] = {name: _placed(x, parameter) for name, x in held.items()}
+
+
+def _placed(value: Any, parameter: Tensor) -> Any:
+    """A number, a count, or a moment as its parameter is kept."""
+    if not isinstance(value, Tensor):
+        return value
+    return share_of(value, parameter) if value.shape == parameter.shape else value.to(parameter.device)
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[Any]:

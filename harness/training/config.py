@@ -176,6 +176,7 @@ class Resources(Section):
     gpus: float | None = Field(None, ge=0, description="GPUs that Ray sets aside; without it, one a rank on CUDA.")
     memory: str | None = Field(None, description="Memory that Ray sets aside; without it, limits.memory.")
     ranks: int = Field(1, ge=1, description="Processes of one machine that train a trial together, a GPU each.")
+    sharded: bool = Field(False, description="Divide weights and moments over ranks, for models that do not fit.")
     retries: int = Field(2, ge=0, description="How often a trial is taken up again whose worker or node Ray lost.")
 
 

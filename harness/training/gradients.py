@@ -81,7 +81,7 @@ def _send_back(work: Pass, parts: Sequence[Mapping[str, Tensor]] | None, coeffic
     for number, chunk in enumerate(work.plan):
         shares = {name: c[chunk.rows] for name, c in coefficients.items()}
         if parts is None:
-            if not any(bool(share.any()) for share in shares.values()):
+            if not work.even and not any(bool(share.any()) for share in shares.values()):
                 continue
             with torch.enable_grad():
                 part: Mapping[str, Tensor] = work.chunk(chunk)

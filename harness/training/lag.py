@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from harness.distributed.sharding import full
+
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
 
@@ -31,7 +33,7 @@ class Lag:
         """
         if not self.k:
             return 0
-        self.kept.append({name: x.detach().clone() for name, x in self.live.weights().items()})
+        self.kept.append({name: full(x.detach()).clone() for name, x in self.live.weights().items()})
         oldest = self.kept[0]
         for name, parameter in self.policy.weights().items():
             parameter.copy_(oldest[name])

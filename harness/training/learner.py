@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from harness.budget import Cost, Ledger
+from harness.distributed.sharding import full, share_of
 from harness.errors import HarnessError, PluginError
 from harness.training.gradients import Found, through_cut, through_whole
 from harness.training.measures import Diverged, add_up, clip_share
@@ -77,7 +78,8 @@ class Learner:
         groups = [
             {"params": owned, **setting} for (owned, _), setting in zip(self.owned, settings, strict=True) if owned
         ]
-        self.optimizer = torch.optim.AdamW(groups, eps=optimizer.eps, fused=True)
+        whole = not policy.sharded  # the fused step takes no mixture of divided tensors and others
+        self.optimizer = torch.optim.AdamW(groups, eps=optimizer.eps, fused=whole, foreach=None if whole else False)
         self.base_lr = [group["lr"] for group in self.optimizer.param_groups]
         self.begin()
 
@@ -137,7 +139,7 @@ class Learner:
         self._charge(batch, trained)
         world, direct = self.policy.world, self.direct is not None
         work = Pass(self.policy, batch, self.needs, self.called, self.config.micro_batch, alone=direct)
-        fits = len(batch) <= self.config.micro_batch * work.world.size
+        fits = len(batch) <= self.config.micro_batch * work.world.size and (len(work.plan.chunks) == 1 or not work.even)
         if self.direct and not fits:
             msg = (
                 f"plugin {self.direct!r}: a loss with direct=True needs the whole minibatch of {len(batch)} rows in one"
@@ -208,7 +210,7 @@ class Learner:
     @torch.no_grad()
     def gradient(self) -> Tensor:
         """[P] the gradient added since the last step, over `parameters` in a row; it is taken: none is left."""
-        found = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        found = [full(torch.zeros_like(p) if p.grad is None else p.grad) for p in self.parameters]
         self.optimizer.zero_grad(set_to_none=True)
         self.pending = 0
         return torch.cat([part.reshape(-1) for part in found])
@@ -218,7 +220,7 @@ class Learner:
         """Weights += scale direction [P]: a trial point, which costs nothing by itself."""
         sizes = [parameter.numel() for parameter in self.parameters]
         for parameter, part in zip(self.parameters, direction.split(sizes), strict=True):
-            parameter.add_(part.view_as(parameter), alpha=scale)
+            parameter.add_(share_of(part.view(parameter.shape), parameter), alpha=scale)
         self.moved()
 
     def stepped(self) -> None:
@@ -265,7 +267,16 @@ class Learner:
 
 
 def _clip(parameters: Sequence[nn.Parameter], limit: float | None) -> Tensor:
-    return torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit, foreach=True)
+    limit = math.inf if limit is None else limit
+    divided = [p for p in parameters if hasattr(p, "device_mesh")]
+    if not divided:
+        return torch.nn.utils.clip_grad_norm_(parameters, limit, foreach=True)
+    kinds = divided, [p for p in parameters if not hasattr(p, "device_mesh")]
+    grads = [[p.grad for p in kind if p.grad is not None] for kind in kinds]
+    norm = torch.stack([full(torch.nn.utils.get_total_norm(kind)) for kind in grads if kind]).square().sum().sqrt()
+    for kind in kinds:
+        torch.nn.utils.clip_grads_with_norm_(kind, limit, norm)
+    return norm
 
 
 def _is_called(module: Any) -> bool:

@@ -46,10 +46,13 @@ def row_tokens(batch: Batch) -> Tensor:
 class Plan:
     """How a batch is cut into chunks of at most `size` rows."""
 
-    def __init__(self, batch: Batch, size: int, *, whole: bool, every_row: bool, world: World = SOLO) -> None:
+    def __init__(
+        self, batch: Batch, size: int, *, whole: bool, every_row: bool, world: World = SOLO, even: bool = False
+    ) -> None:
         """`whole` keeps all T columns, for modules whose outputs have shapes of their own; `every_row` skips none.
 
-        Of the chunks of a batch, every rank of `world` has its own; a rank may have none.
+        Of the chunks of a batch, every rank of `world` has its own; a rank may have none. `even` gives all of them as
+        many, some without rows: passes of sharded weights are made together or not at all.
         """
         positions = torch.arange(1, batch.tokens + 1, device=batch.device)
         extent = (positions * (batch.mask > 0)).amax(1) if batch.tokens else batch.lengths.new_zeros(len(batch))
@@ -64,6 +67,9 @@ class Plan:
         for rows in pieces[world.rank :: world.size]:
             used = batch.tokens if whole else int(extent[rows].max())
             self.chunks.append(Chunk(rows, width - int(prompt[rows].max()), used))
+        if even:
+            missing = -(-len(pieces) // world.size) - len(self.chunks)
+            self.chunks += [Chunk(order[:0], 0, batch.tokens if whole else 1)] * missing
         self.rows = len(batch)
         self.tokens = batch.tokens
         self.planned = len(order)
@@ -89,7 +95,8 @@ class Pass:
         self.size = size
         states = "hidden" in self.needs
         size = min(size, CHUNK) if batch.device.type == "cpu" else size
-        self.plan = Plan(batch, size, whole=states, every_row=states, world=self.world)
+        self.even = bool(getattr(policy, "sharded", False))
+        self.plan = Plan(batch, size, whole=states, every_row=states, world=self.world, even=self.even)
         hot = bool((batch.temperature != 1.0).any())
         self.temperature: Tensor | None = batch.temperature if hot else None
         self._specs: dict[str, Any] = {}
@@ -180,7 +187,8 @@ def exact_kl(policy: Any, other: Any, batch: Batch, size: int) -> Tensor:
     """KL(policy || other) [N, T] at every token of a batch, in chunks of at most `size` rows."""
     world: World = getattr(policy, "world", SOLO)
     size = min(size, CHUNK) if batch.device.type == "cpu" else size
-    plan = Plan(batch, size, whole=False, every_row=False, world=world)
+    even = any(bool(getattr(one, "sharded", False)) for one in (policy, other))
+    plan = Plan(batch, size, whole=False, every_row=False, world=world, even=even)
     full = torch.zeros_like(batch.mask)
     for chunk in plan:
         rows, width = chunk.rows, chunk.width

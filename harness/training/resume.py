@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from harness.distributed.sharding import full, share_of
 from harness.errors import HarnessError
 from harness.training.checkpoint import optimizer_state, restore_optimizer
 from harness.training.context import Habits
@@ -24,7 +25,7 @@ def tree(trial: Trial) -> dict[str, Any]:
     """
     context, learner = trial.context, trial.context.learner
     return {
-        "policy": context.policy.weights(),
+        "policy": {name: full(parameter) for name, parameter in context.policy.weights().items()},
         "below": context.policy.base_digest(),
         "modules": {name: dict(made.module.state_dict()) for name, made in learner.built.items()},
         "optimizer": optimizer_state(learner.optimizer),
@@ -42,7 +43,7 @@ def resume(trial: Trial, state: dict[str, Any]) -> None:
     if state.get("below") != context.policy.base_digest():
         raise HarnessError("the checkpoint's adapter is for other weights than policy.model has now; start anew")
     for name, parameter in context.policy.weights().items():
-        parameter.copy_(state["policy"][name])
+        parameter.copy_(share_of(state["policy"][name], parameter))
     for name, made in learner.built.items():
         made.module.load_state_dict(state["modules"][name])
     restore_optimizer(learner.optimizer, state["optimizer"])

@@ -105,6 +105,10 @@ def make(
     with seeded(config.seed, "start"):
         hooks.start(run=Run(context))
         built = {name: _trained(module, policy) for name, module in hooks.build(policy=metered, task=task).items()}
+    if config.resources.sharded and world.size > 1:
+        if config.sampler.engine != "builtin":
+            raise UsageError("resources.sharded is for sampler.engine: builtin, as others read whole weights; drop one")
+        policy.shard(average=stack.direct is not None)
     context.learner = Learner(
         policy, config.learner, config.optimizer, ledger, needs=stack.needs, built=built, direct=stack.direct
     )

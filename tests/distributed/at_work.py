@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: F401 - once, before the fork
 
 from harness.distributed import SOLO, Ranks, World
+from harness.distributed.sharding import full
 from harness.training.config import TrialConfig
 from harness.training.setup import make, open_sandbox
 from tests.training.conftest import before_update, gradients
@@ -51,7 +52,7 @@ def steps(world: World, cases: Mapping[str, TrialConfig]) -> dict[str, Any]:
             found[name] = {
                 "rows": {field: x for field in SEEN if (x := getattr(batch, field)) is not None},
                 "spent": trial.context.ledger.spent,
-                "gradients": [gradients(trial, part) for part in parts],
+                "gradients": [[full(x) for x in gradients(trial, part)] for part in parts],
                 "metrics": [dict(trial.context.learner.backward(part)) for part in parts],
                 "counts": dict(trial.context.ledger.counts),
             }

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from harness.distributed import SOLO
-from harness.distributed.sampling import share
 from harness.policies.rollouts import Request
+from harness.policies.shares import share
 from harness.training.config import (
     BudgetConfig,
     LearnerConfig,
     PolicyConfig,
+    Resources,
     SamplingConfig,
     TrialConfig,
 )  # fmt: skip
@@ -38,11 +39,14 @@ def cases(policy_dir, tmp_path_factory):  # noqa: F811
     file = tmp_path_factory.mktemp("plugins") / "whole.py"
     file.write_text(WHOLE)
 
-    def case(method, dtype="float64", prompts=4, group=4, micro=64, **more):
+    def case(method, dtype="float64", prompts=4, group=4, micro=64, *, sharded=False, **more):
+        attention = "sdpa" if sharded else None  # divided weights are transformers' own network, one process or more
         return TrialConfig(
-            suite="ranks", method=method, seed=2, policy=PolicyConfig(model=policy_dir, dtype=dtype),
+            suite="ranks", method=method, seed=2,
+            policy=PolicyConfig(model=policy_dir, dtype=dtype, attention=attention),
             sampling=SamplingConfig(prompts=prompts, group_size=group, max_tokens=8),
-            learner=LearnerConfig(minibatches=2, micro_batch=micro), budget=BudgetConfig(compute=1e6), **more,
+            learner=LearnerConfig(minibatches=2, micro_batch=micro), budget=BudgetConfig(compute=1e6),
+            resources=Resources(sharded=sharded), **more,
         )  # fmt: skip
 
     return {
@@ -51,6 +55,9 @@ def cases(policy_dir, tmp_path_factory):  # noqa: F811
         "single": case("grpo", "float32", micro=3),
         "few rows and modules": case("ppo", prompts=2, group=2, micro=1),
         "direct": case("whole", plugins=(str(file),)),
+        "sharded": case("grpo", micro=3, sharded=True),
+        "sharded, few rows and modules": case("ppo", prompts=2, group=2, sharded=True),
+        "sharded, direct": case("whole", plugins=(str(file),), sharded=True),
     }
 
 
