@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-__all__ = ["find_answer", "marked_answer", "number", "numbers"]
+__all__ = ["find_answer", "marked_answer", "number", "numbers", "written_number"]
 
 MAX_DIGITS = 40
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+(?![\w/]))?(?!\w)|(?<![\w.])[-+]?\.\d+", re.ASCII
 )
 _MARK = re.compile(r"####[ \t]*([^\n]*)")
+# Ways to write a number that models have: a fraction and thousands in LaTeX, a unit right behind, a power (no number).
+_WRITTEN = (
+    (re.compile("[\N{MINUS SIGN}\N{EN DASH}](?=[$\\d])"), "-"),
+    (re.compile(r"\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\}"), r" \1/\2 "),
+    (re.compile(r"(?<=\d)(?:\{,\}|,\\!|,?\\,)(?=\d{3})"), ","),
+    (re.compile(r"[\d.,]*\d\}?\s*(?:\^|\*\*)\s*\{?-?\d+\}?"), " "),
+    (re.compile(r"(?<=\d)(?!(?:st|nd|rd|th)\b)(?=[A-Za-z]+(?![\w]))"), " "),
+)
 _BOXED = re.compile(r"\\boxed\s*\{")
 
 
@@ -43,6 +51,15 @@ def find_answer(text: str) -> Fraction | None:
         return next(iter(numbers(marked)), None)
     found = numbers(text)
     return found[-1] if found else None
+
+
+def written_number(text: str, marked: str | None) -> Fraction | None:
+    """The number that a model gives: of a stated answer the first, behind the last `=`; of a whole text the last."""
+    plain = text if marked is None else marked.rpartition("=")[2]
+    for pattern, instead in _WRITTEN:
+        plain = pattern.sub(instead, plain)
+    found = numbers(plain)
+    return None if not found else found[-1 if marked is None else 0]
 
 
 def _value(text: str) -> Fraction | None:

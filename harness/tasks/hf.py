@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import HarnessError, UsageError, nearest
-from harness.tasks.answers import find_answer, marked_answer, number
+from harness.tasks.answers import marked_answer, number, written_number
 from harness.tasks.base import SPLITS, Columns, Problem, Split, Task, check_split
 from harness.tasks.fields import Fields
 from harness.tasks.mapping import Mapped, checked, read
@@ -130,7 +130,7 @@ class DatasetTask(Task):
     def _right(self, gold: str, text: str) -> bool:
         marked = self._marked(text)
         if self.settings.verify == "number":
-            return find_answer(text if marked is None else f"#### {marked}") == number(gold)
+            return written_number(text, marked) == number(gold)
         if self.settings.verify == "exact":
             return (marked if marked is not None else text).strip() == gold
         answer = marked if marked is not None else _last_line(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from fractions import Fraction
 
 from harness.tasks.answers import number
@@ -11,17 +12,30 @@ from harness.tasks.worker import Worker
 __all__ = ["MathVerifier", "quick_equal"]
 
 MAX_LENGTH = 500  # characters: no answer is longer
+_SPACE = re.compile(r"\\[!,;:]")  # of LaTeX, as in 1\,000
+_WORDS = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 TROUBLE = "math-verify cannot start; check that math-verify[antlr4_13_2] is installed"
 
 
 def quick_equal(gold: str, answer: str) -> bool | None:
     """Whether two answers are equal where a look decides it; None where it takes algebra."""
-    if " ".join(gold.split()) == " ".join(answer.split()):
+    if _bare(gold) == _bare(answer):
         return True
     left, right = number(gold), number(answer)
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         return left == right
     return None
+
+
+def _bare(text: str) -> str:
+    r"""A text without spacing around it, and without the braces of one that is words: \text{odd} says odd."""
+    words = _WORDS.fullmatch(text.strip())
+    return " ".join((words[1] if words else text).split())
+
+
+def _cleaned(text: str) -> str:
+    r"""An answer without what changes no value and is read wrongly: \$12.50, 1\,000, **34**."""
+    return _SPACE.sub("", text).replace("\\$", "").strip(" \t\n*")
 
 
 class MathVerifier:
@@ -41,10 +55,12 @@ class MathVerifier:
 
     def readable(self, gold: str) -> bool:
         """Whether a known answer can be read at all: one that cannot must not be trained on."""
-        return bool(gold.strip()) and len(gold) <= MAX_LENGTH and (number(gold) is not None or self._cached(gold, None))
+        gold = _cleaned(gold)
+        return bool(gold) and len(gold) <= MAX_LENGTH and (number(gold) is not None or self._cached(gold, None))
 
     def equal(self, gold: str, answer: str) -> bool:
         """Whether `answer` is the known answer `gold`."""
+        gold, answer = _cleaned(gold), _cleaned(answer)
         quick = quick_equal(gold, answer)
         if quick is not None:
             return quick

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from harness.tasks.answers import find_answer, marked_answer, number, numbers
+from harness.tasks.answers import find_answer, marked_answer, number, numbers, written_number
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,38 @@ def test_marked_answer(text, answer):
 )
 def test_find_answer(text, value):
     assert find_answer(text) == value
+
+
+@pytest.mark.parametrize(
+    ("marked", "value"),
+    [
+        ("18", 18),
+        ("$1,234.50", Fraction("1234.5")),
+        ("20km", 20),
+        ("18 apples, not 20", 18),
+        ("3 + 15 = 18", 18),
+        ("x = 18", 18),
+        ("**18**", 18),
+        ("\\$18", 18),
+        ("1{,}234", 1234),
+        ("1,\\!234", 1234),
+        ("1\\,234", 1234),
+        ("\\frac{1}{2}", Fraction(1, 2)),
+        ("\\dfrac{3}{4} cup", Fraction(3, 4)),
+        ("\N{MINUS SIGN}5", -5),
+        ("10 \N{EN DASH} 5", 10),
+        ("2^3", None),
+        ("10^{3}", None),
+        ("1e3", None),
+        ("a1b2", None),
+        ("none", None),
+    ],
+)
+def test_a_number_as_models_write_it(marked, value):
+    assert written_number("7", marked) == value
+
+
+def test_without_a_mark_the_last_number_counts():
+    assert written_number("3 and 20km", None) == 20
+    assert written_number("18 left on the 2nd day", None) == 18
+    assert written_number("none", None) is None

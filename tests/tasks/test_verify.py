@@ -47,13 +47,34 @@ def test_plain_numbers_start_no_process():
         ("x+1", "x" * 1000, False),
         ("\\frac{1}{2}", "\\frac{", False),
         ("x+1", "So it is $1+x$.", True),
-        ("\\text{east}", "east", False),
+        ("\\text{east}", "west", False),
+        ("\\text{east}", "\\text{west}", False),
+        ("23", "2**3", False),
+        ("1000", "1\\,001", False),
         ("(1,2)", "( 1, 2 )", True),
         ("\\sin x", "\\sin(x)", True),
     ],
 )
 def test_algebra(verifier, gold, answer, equal):
     assert verifier.equal(gold, answer) is equal
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("\\text{east}", "east"),
+        ("\\text{(A)}", "\\textbf{(A)}"),
+        ("\\$12.50", "12.5"),
+        ("12", "\\$12"),
+        ("1000", "1\\,000"),
+        ("10,\\!080", "10080"),
+        ("34", "**34**"),
+        ("34", "** 34"),  # behind "**Answer:"
+    ],
+)
+def test_ways_to_write_one_answer(verifier, gold, answer):
+    assert verifier.readable(gold)
+    assert verifier.equal(gold, answer)
 
 
 def test_a_known_answer_that_cannot_be_read(verifier):
