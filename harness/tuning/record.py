@@ -44,20 +44,35 @@ class Tried:
         assert config.tuned is not None
         assert config.tuned.number is not None
         result = read_json(directory / "result.json")
-
-        def number(name: str) -> float:
-            value = result.get(name)
-            return float(value) if isinstance(value, int | float) else math.nan
-
-        score, spent, seconds = number("score"), number("spent"), number("seconds")
+        status = str(result.get("status") or "waiting")
+        if status in FAILURES:  # a worker that was killed had no time to write what it had measured
+            result = measured(directory) | {name: value for name, value in result.items() if value is not None}
+        score = number(result.get("score"))
         if metric == "auc" and not math.isnan(score):
-            steps = {record["step"]: record for record in read_lines(directory / "evaluations.jsonl")}
-            evaluations = [steps[step] for step in sorted(steps)]
-            score = area_under_curve([e["progress"] for e in evaluations], [e["score"] for e in evaluations], score)
-        return cls(
-            config.tuned.number, config.seed, str(result.get("status") or "waiting"), score, number("untrained"),
-            0.0 if math.isnan(spent) else spent, 0.0 if math.isnan(seconds) else seconds,
-        )  # fmt: skip
+            curve = evaluations(directory)
+            score = area_under_curve([e["progress"] for e in curve], [e["score"] for e in curve], score)
+        spent, seconds = (number(result.get(name), 0.0) for name in ("spent", "seconds"))
+        return cls(config.tuned.number, config.seed, status, score, number(result.get("untrained")), spent, seconds)
+
+
+def number(value: object, otherwise: float = math.nan) -> float:
+    """A number of a record, `otherwise` for anything else."""
+    return float(value) if isinstance(value, int | float) else otherwise
+
+
+def evaluations(directory: Path) -> list[dict[str, Any]]:
+    """A trial's evaluations in order; of one step only the last written (a resumed trial may repeat one)."""
+    steps = {record["step"]: record for record in read_lines(directory / "evaluations.jsonl")}
+    return [steps[step] for step in sorted(steps)]
+
+
+def measured(directory: Path) -> dict[str, float]:
+    """What the evaluations of a failed trial tell of its result; {} where there was none."""
+    found = evaluations(directory)
+    if not found:
+        return {}
+    untrained, last = float(found[0]["score"]), float(found[-1]["score"])
+    return {"score": min(untrained, last), "untrained": untrained, "spent": number(found[-1].get("spent"), 0.0)}
 
 
 @dataclass(frozen=True)

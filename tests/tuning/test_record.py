@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 
+from harness.files import write_json
 from harness.suites.run import plan
 from harness.tuning.record import Tried, found
 
@@ -46,3 +48,18 @@ def test_failures_count_as_a_report_counts_them(search):
 def test_where_all_fail_the_published_values_stay(search):
     outcome = found(search, tried([[math.nan, math.nan]] * 4, status="failed", untrained=math.nan))
     assert outcome.chosen.number == 0
+
+
+@pytest.mark.parametrize(("last", "scored"), [(0.1, 0.1), (0.5, 0.2)])
+def test_a_killed_trial_scores_what_it_had_measured_and_is_charged_for(toy, tmp_path, last, scored):
+    """Its worker wrote no score: the lower of the untrained policy and the last evaluation counts, as in a report."""
+    todo = plan(toy(), out=tmp_path)
+    config = todo.searches[0].trials(todo.trials[0])[1]
+    lines = [{"step": step, "progress": step / 2, "spent": 10.0 * step, "score": score}
+             for step, score in enumerate((0.2, last))]  # fmt: skip
+    (tmp_path / "evaluations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_json(tmp_path / "result.json", {"status": "timeout", "error": "too slow", "score": None, "seconds": 7.0})
+    one = Tried.read(config, tmp_path, "score")
+    assert (one.status, one.score, one.untrained, one.spent, one.seconds) == ("timeout", scored, 0.2, 10.0, 7.0)
+    area = Tried.read(config, tmp_path, "auc").score
+    assert area == pytest.approx((0.2 + last) / 4 + scored / 2)
