@@ -70,12 +70,21 @@ def checks_of(source: str, *, entry: str | None = None) -> tuple[Check, ...]:
 def equal(found: Any, expected: Any) -> bool:
     """Whether a returned value is the expected one: equal and of one kind, floats within a tolerance."""
     if isinstance(expected, float) and isinstance(found, int | float) and not isinstance(found, bool):
-        return found == expected or abs(found - expected) <= TOLERANCE * max(1.0, abs(expected))
+        return found == expected or _near(found, expected)
     if isinstance(expected, list | tuple) and type(found) is type(expected) and len(found) == len(expected):
         return all(equal(a, b) for a, b in zip(found, expected, strict=True))
+    if isinstance(expected, dict) and isinstance(found, dict) and found.keys() == expected.keys():
+        return all(equal(found[key], value) for key, value in expected.items())
     if isinstance(expected, bool) != isinstance(found, bool):
         return False
     return bool(found == expected)
+
+
+def _near(found: float, expected: float) -> bool:
+    try:
+        return abs(found - expected) <= TOLERANCE * max(1.0, abs(expected))
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def _asserts(source: str) -> list[ast.expr]:

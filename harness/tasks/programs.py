@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -15,7 +16,8 @@ from harness.tasks.sandbox import Job, Outcome
 __all__ = ["CALL", "Tests", "is_python", "parsed", "program_text", "run_tests", "value_of"]
 
 MAX_VALUE = 10_000  # characters of a returned value
-_FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_PYTHON = frozenset({"", "python", "py", "python3"})
 # Calls a function of the program with arguments given as source; gives its value's source. The program has names of its
 # own: one that defines f and calls it must not meet the caller's. What equals a plain container is written as one.
 CALL = """
@@ -80,16 +82,20 @@ def run_tests(programs: Sequence[str], tests: Sequence[Tests], sandbox: Any) -> 
 
 
 def program_text(text: str, prefix: str = "") -> str:
-    """The program of a completion: its fenced block if it has one, else the text behind `prefix`, a given beginning.
+    """The program of a completion: its first fenced block of Python, else the text behind `prefix`, a given beginning.
+
+    Thoughts that a tag closes are no part of it.
 
     A fenced block that starts anew keeps what stands before the last function of `prefix`: imports and helpers.
     """
-    fenced = _FENCE.search(text)
-    if fenced is None:
+    text = text.rpartition("</think>")[2].replace("\r\n", "\n")
+    fenced = [code for language, code in _FENCE.findall(text) if language.lower() in _PYTHON]
+    if not fenced:
         return prefix + text
-    if "def " not in fenced[1]:
-        return prefix + fenced[1]
-    return prefix[: prefix.rfind("\ndef ") + 1] + fenced[1]
+    code = textwrap.dedent(fenced[0])
+    if "def " not in code:
+        return prefix + fenced[0]
+    return prefix[: prefix.rfind("\ndef ") + 1] + code
 
 
 def is_python(program: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,7 @@ from harness.tasks.sandbox import Job, Outcome
 
 __all__ = ["Streams", "cases_of"]
 
+MAX_DIGITS = 4300  # of an integer that Python reads and writes
 # Every run has names and streams of its own; `sys.exit` ends one as the end of the file does.
 _RUN = """
 import io, sys
@@ -69,17 +72,42 @@ class Calls(Asserts):
 
 def cases_of(value: Any, most: int) -> Streams | Calls | None:
     """The first `most` tests of an input_output column (JSON, or read already); None where there are none."""
-    found = json.loads(value) if isinstance(value, str) and value.strip() else value
-    if not isinstance(found, Mapping) or not found.get("inputs"):
+    found = _read(value)
+    if not isinstance(found, Mapping):
         return None
-    pairs = list(zip(found["inputs"], found.get("outputs") or [], strict=False))
+    inputs, outputs = found.get("inputs"), found.get("outputs")
+    if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
+        return None
+    pairs = list(zip(inputs, outputs, strict=False))
     name = found.get("fn_name")
     if name:
-        checks = tuple(Check(str(name), repr((list(given), {})), out) for given, out in pairs[:most])
+        calls = [(given, out) for given, out in pairs if isinstance(given, list | tuple) and _literal(given, out)]
+        checks = tuple(Check(str(name), repr((list(given), {})), _listed(out)) for given, out in calls[:most])
         return Calls(checks) if checks else None
     texts = [(_text(given), _text(out)) for given, out in pairs]
     usable = [(given, out) for given, out in texts if len(out) <= MAX_VALUE][:most]
-    return Streams(tuple(given for given, _ in usable), tuple(out for _, out in usable)) if usable else None
+    if not any(out.strip() for _, out in usable):  # silence would pass
+        return None
+    return Streams(tuple(given for given, _ in usable), tuple(out for _, out in usable))
+
+
+def _read(value: Any) -> Any:
+    """JSON, read; None where it is none. Integers too long for Python to read are NaN, which no test can use."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else math.nan)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _literal(given: Any, out: Any) -> bool:
+    """Whether a call and its value can be written down as Python, and a program can give the value."""
+    try:
+        ast.literal_eval(repr((given, out)))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return len(repr(out)) <= MAX_VALUE
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.tasks.asserts import Asserts, checks_of
+from harness.tasks.asserts import Asserts, checks_of, equal
 from harness.tasks.hf import DatasetTask
 from harness.tasks.programs import is_python, program_text, run_tests
 from harness.tasks.sandbox import Outcome, Sandbox, probe
@@ -76,6 +76,12 @@ def test_the_first_function_is_the_one_that_is_tested():
         ("def f(): pass", "def f(): pass"),
         ("Sure!\n```python\ndef f(): pass\n```\nDone", "def f(): pass\n"),
         ("```\ndef f(): pass", "def f(): pass"),
+        ("```Python\ndef f(): pass\n```\nDone", "def f(): pass\n"),
+        ("```python3 title=a\r\ndef f(): pass\r\n```\r\nDone", "def f(): pass\n"),
+        ("```bash\npip install x\n```\n```py\ndef f(): pass\n```\nDone", "def f(): pass\n"),
+        ("  ```python\n  def f(): pass\n  ```", "def f(): pass\n"),
+        ("Perhaps\n```python\nno\n```\n</think>\n```python\ndef f(): pass\n```", "def f(): pass\n"),
+        ("```python\ndef f(): pass\n```\n```python\nprint(f())\n```", "def f(): pass\n"),
     ],
 )
 def test_program_text(text, program):
@@ -85,6 +91,28 @@ def test_program_text(text, program):
 def test_a_prefix_is_continued_unless_the_text_starts_anew():
     assert program_text("    return 1", "def f():\n") == "def f():\n    return 1"
     assert program_text("```python\ndef f(): return 2\n```", "def f():\n") == "def f(): return 2\n"
+
+
+def test_a_fenced_body_keeps_its_indentation():
+    assert program_text("```python\n    return 2\n```", "def f():\n") == "def f():\n    return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "same"),
+    [
+        (10**400, 1.5, False),
+        (-(10**400), float("-inf"), False),
+        (float("inf"), 1.5, False),
+        ({"a": 0.30000000000000004}, {"a": 0.3}, True),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        ({"a": True}, {"a": 1}, False),
+        ([1, [2.0]], [1, [2.0000001]], True),
+        (1, True, False),
+        (1 + 0j, 1.0, True),  # as in Python
+    ],
+)
+def test_equal_values(found, expected, same):
+    assert equal(found, expected) is same
 
 
 @pytest.mark.parametrize(

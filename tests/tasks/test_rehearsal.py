@@ -47,6 +47,13 @@ def test_programs_are_judged_an_assert_at_a_time(sandbox):
     ]
 
 
+def test_what_a_test_finds_beyond_the_solution_counts_too(sandbox):
+    play = rehearsed(sandbox, "for x in double(2):\n    assert x == 1\n", "def double(x): return [1] * x")
+    programs = ["def double(x): return [1] * x", "def double(x): return [1, 1, 7]", "def double(x): return [1]"]
+    found = run_tests(programs, [play] * 3, sandbox)
+    assert [row.tolist() for row in found] == [[True, True], [True, False], [True, False]]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -67,10 +67,22 @@ def test_functions_by_name_and_in_a_class(sandbox):
 
 @pytest.mark.parametrize(
     "value",
-    ["", None, {}, {"inputs": [], "outputs": []}, {"inputs": ["1"], "outputs": ["x" * 20_000]}, {"inputs": ["1"]}],
-)
+    [
+        "", None, {}, {"inputs": [], "outputs": []}, {"inputs": ["1"], "outputs": ["x" * 20_000]}, {"inputs": ["1"]},
+        "{no JSON", "[" * 100_000, "3", {"inputs": 5, "outputs": [5]}, {"inputs": ["1", "2"], "outputs": ["", " \n"]},
+        {"fn_name": "f", "inputs": [5, "ab"], "outputs": [5, "ab"]},
+    ],
+)  # fmt: skip
 def test_no_usable_test(value):
     assert cases_of(value, 20) is None
+
+
+def test_a_call_that_cannot_be_written_down_is_left_out():
+    long = "9" * 5000
+    cases = cases_of(f'{{"fn_name": "f", "inputs": [[{long}], [1], [2]], "outputs": [1, {long}, NaN]}}', 20)
+    assert cases is None
+    cases = cases_of(f'{{"fn_name": "f", "inputs": [[{long}], [{long[:4000]}]], "outputs": [1, 2]}}', 20)
+    assert [check.expected for check in cases.checks] == [2]
 
 
 def test_the_first_tests_only():
