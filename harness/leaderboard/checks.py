@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.leaderboard import statistics
 from harness.leaderboard.matrix import Matrix
+from harness.leaderboard.model import under_placebo
 from harness.leaderboard.trials import Trial
 
 if TYPE_CHECKING:
@@ -21,11 +22,15 @@ TRUNCATED = 0.02  # a larger share of cut answers decides scores
 MIXABLE = {"cpu": "processors", "threads": "thread counts", "torch": "torch versions", "commit": "commits"}
 
 
-def check(scores: Matrix, rows: Sequence[Row], control: str) -> tuple[list[str], list[str]]:
-    """Warnings (the board is not to be trusted as it stands) and notes (what to know when reading it)."""
-    warnings = [*placebo_warnings(scores, rows, control), *random_warnings(scores, rows)]
+def check(scores: Matrix, rows: Sequence[Row], baseline: str) -> tuple[list[str], list[str]]:
+    """Warnings (the board is not to be trusted as it stands) and notes (what to know when reading it).
+
+    `baseline` is the suite's own, which a placebo stands on that names no method.
+    """
+    warnings = [*placebo_warnings(scores, rows, baseline), *random_warnings(scores, rows)]
     trials = list(scores.trials.values())
     notes = [
+        *placebo_notes(scores, rows, baseline),
         *few_steps_notes(trials),
         *failure_notes(rows),
         *missing_notes(rows),
@@ -36,21 +41,33 @@ def check(scores: Matrix, rows: Sequence[Row], control: str) -> tuple[list[str],
     return warnings, notes
 
 
-def placebo_warnings(scores: Matrix, rows: Sequence[Row], control: str) -> list[str]:
+def placebos(rows: Sequence[Row], baseline: str) -> dict[str, str]:
+    """Placebo row -> the method that it wraps."""
+    return {row.method: under_placebo(row.method) or baseline for row in rows if row.role == "placebo"}
+
+
+def placebo_warnings(scores: Matrix, rows: Sequence[Row], baseline: str) -> list[str]:
     """A placebo must equal the method it wraps in every evaluation, exactly."""
     warnings = []
-    for row in rows:
-        if row.role != "placebo":
-            continue
-        pairs = [(scores.trials.get((row.method, seed)), scores.trials.get((control, seed))) for seed in scores.seeds]
+    for placebo, control in placebos(rows, baseline).items():
+        pairs = [(scores.trials.get((placebo, seed)), scores.trials.get((control, seed))) for seed in scores.seeds]
         both = [(one, two) for one, two in pairs if one and two and one.ended and two.ended]
         off = [one.seed for one, two in both if not same_curves(one, two)]
         if off:
             warnings.append(
-                f"{row.method} differs from {control} on seeds {', '.join(map(str, off))}: "
+                f"{placebo} differs from {control} on seeds {', '.join(map(str, off))}: "
                 "runs are not reproducible here, so small differences mean nothing"
             )
     return warnings
+
+
+def placebo_notes(scores: Matrix, rows: Sequence[Row], baseline: str) -> list[str]:
+    """A placebo whose method is not there shows nothing."""
+    return [
+        f"{placebo} shows nothing: {control}, which it must equal, is not on this board"
+        for placebo, control in placebos(rows, baseline).items()
+        if control not in scores.methods
+    ]
 
 
 def same_curves(one: Trial, two: Trial) -> bool:

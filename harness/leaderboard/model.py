@@ -16,7 +16,7 @@ from harness.leaderboard.statistics import Interval
 from harness.leaderboard.targets import Reached, Target
 from harness.leaderboard.tuning import DEFAULTS, Tuning
 
-__all__ = ["CONTROLS", "LEAST_SEEDS", "LEVEL", "UNTRAINED", "Board", "Difference", "Row", "role_of"]
+__all__ = ["CONTROLS", "LEAST_SEEDS", "LEVEL", "UNTRAINED", "Board", "Difference", "Row", "role_of", "under_placebo"]
 
 LEVEL = 0.05
 LEAST_SEEDS = 5  # below, a board is provisional and claims nothing
@@ -26,8 +26,18 @@ UNTRAINED = "untrained"
 
 def role_of(method: str) -> str:
     """'placebo' or 'random-reward' where the stack holds that control, else 'method'."""
-    names = [part.split("(")[0].split("@")[0].strip() for part in method.split("+")]
+    names = [plugin_of(part) for part in method.split("+")]
     return next((control for control in CONTROLS if control in names), "method")
+
+
+def plugin_of(part: str) -> str:
+    """The name alone of a part of a stack, without parameters and distribution."""
+    return part.partition("(")[0].partition("@")[0].strip()
+
+
+def under_placebo(method: str) -> str:
+    """The stack that a placebo stands on; '' where it stands alone."""
+    return "+".join(part for part in method.split("+") if plugin_of(part) != "placebo")
 
 
 @dataclass(frozen=True)

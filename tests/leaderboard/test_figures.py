@@ -212,6 +212,21 @@ def test_win_matrix(made):
     assert labels(axes)[dapo] == f"dapo+f-grpo(gamma=2)   {made.row('dapo+f-grpo(gamma=2)').letters}"
 
 
+def test_the_win_matrix_marks_the_method_that_the_test_is_for(tmp_path):
+    """dapo gains little on one task and loses much on the other: in P(better) it is even, by its mean it is worse."""
+    for seed in range(6):
+        luck = seed / 1000
+        write_trial(tmp_path, GRPO, seed, {"math": [0.2, 0.5 + luck], "code": [0.2, 0.5 + luck]})
+        write_trial(tmp_path, "dapo", seed, {"math": [0.2, 0.52 + luck], "code": [0.2, 0.3 + 3 * luck]})
+    write_suite(tmp_path, [GRPO, "dapo"], 6)
+    made = board(tmp_path)
+    assert made.row("dapo").difference.verdict == "worse"
+    assert made.row("dapo").difference.p_better == 0.5
+    axes = figures.win_matrix(made).axes[0]
+    marks = {text.get_text(): round(text.get_position()[1]) for text in axes.texts if text.get_text() in "▲▼"}
+    assert marks == {"▲": 0, "▼": 1}  # the baseline stands first
+
+
 def test_win_matrix_of_few_seeds_tests_nothing(runs):
     made = runs({GRPO: [0.2, 0.4], "dapo": [0.2, 0.5]}, seeds=3)
     text = words(figures.win_matrix(made))

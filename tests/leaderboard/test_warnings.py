@@ -88,6 +88,19 @@ def test_a_placebo_that_differs_by_the_least_is_told(runs, change):
         assert form in {"csv", "json"} or "WARNING" in text, form
 
 
+def test_a_placebo_is_held_against_the_method_that_it_wraps(runs):
+    """Not against the baseline, from which that method may differ."""
+    for seed, final in enumerate(BASE):
+        write_trial(runs, "dapo+placebo", seed, [0.25, final + 0.05])
+    made = board(runs)
+    assert made.row("dapo+placebo").role == "placebo"
+    assert not made.warnings
+    tampered(runs, "dapo+placebo", 3, last_bit)
+    assert board(runs).warnings[0].startswith("dapo+placebo differs from dapo on seeds 3")
+    write_trial(runs, "raft+placebo", 0, [0.25, 0.5])
+    assert "raft+placebo shows nothing: raft, which it must equal, is not on this board" in board(runs).notes
+
+
 def test_a_placebo_that_ended_otherwise_is_told(runs):
     path = next(runs.glob("*placebo*/seed-1/result.json"))
     write_json(path, {"status": "diverged", "error": "x"})

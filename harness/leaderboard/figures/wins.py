@@ -49,7 +49,8 @@ def win_matrix(board: Board) -> Figure:
     marks, meaning = beside(board, methods) if np.isfinite(p).any() else ([""] * len(methods), "")
     figure = new_figure(max(2.4, 1.6 + (0.235 if len(methods) <= DIGITS else 0.17) * len(methods)))
     axes = figure.subplots()
-    draw_matrix(axes, methods, marks, chance=chance, p=p, claimed=claimed)
+    lead = leads(matrix.scores[places])
+    draw_matrix(axes, methods, marks, chance=chance, p=p, lead=np.where(claimed, lead, 0.0))
     ranked = sum(row.role in RANKED for row in board.rows)
     pairs = ranked * (ranked - 1) // 2
     told = (
@@ -102,10 +103,16 @@ def chances(final: Array) -> Array:
     return found
 
 
-def draw_matrix(
-    axes: Axes, methods: list[str], marks: list[str], *, chance: Array, p: Array, claimed: NDArray[np.bool_]
-) -> None:
-    """Cells, numbers and marks."""
+def leads(scores: Array) -> Array:
+    """The paired mean difference of every two methods, [M, S] -> [M, M]: it says which one a claim is for.
+
+    The chance of a win may lean the other way: it counts how often, not how much.
+    """
+    return statistics.moments(scores[:, None] - scores[None])[1]
+
+
+def draw_matrix(axes: Axes, methods: list[str], marks: list[str], *, chance: Array, p: Array, lead: Array) -> None:
+    """Cells, numbers and marks; `lead` is 0 where nothing is claimed."""
     import matplotlib as mpl
 
     names = shown_names(methods, 26 if len(methods) <= DIGITS else 22)
@@ -114,9 +121,8 @@ def draw_matrix(
     shown = np.ma.masked_invalid(chance)
     axes.imshow(shown, cmap=colours, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
     size = 7.0 if len(methods) <= DIGITS else 5.0
-    lead = chance - 0.5
     for i, j in zip(*np.nonzero(np.isfinite(chance)), strict=True):
-        sign = ("▲" if lead[i, j] > 0 else "▼") if claimed[i, j] else ""
+        sign = "▲" if lead[i, j] > 0 else "▼" if lead[i, j] < 0 else ""
         text = f"{100 * chance[i, j]:.0f}" if len(methods) <= DIGITS else sign
         dark = "white" if chance[i, j] < 0.5 else "black"
         if text:
