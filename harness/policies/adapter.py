@@ -78,9 +78,9 @@ def _adaptable(module: Any) -> bool:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Leave out peft's warnings of what it sets right itself (transposed layers of GPT-2, tied embeddings)."""
+    """Leave out warnings of what peft sets right itself (transposed layers), and of what it calls by an old name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore")
         yield
 
 

@@ -48,6 +48,7 @@ class Size:
     head: int
     vocabulary: int
     lean: bool
+    files: int = 0  # bytes of the weights on disk
 
 
 def size_of(settings: Settings) -> Size:
@@ -74,6 +75,7 @@ def size_of(settings: Settings) -> Size:
         inner=next((config[key] for key in NAMES["inner"] if config.get(key)), 4 * found["width"]),
         kv_heads=config.get("num_key_value_heads") or found["heads"],
         head=head,
+        files=sum(file.stat().st_size for file in path.glob("*.safetensors")),
         lean=plain and set(config.get("architectures") or ()) <= LEAN,
         **found,
     )

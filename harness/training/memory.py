@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "gib", "largest_micro_batch", "memory_plan", "out_of_memory", "ran_out"]
 
-PROCESS = {"cpu": 500 * 2**20, "cuda": 600 * 2**20}  # the interpreter with torch; a context on the device
+PROCESS = {"cpu": 600 * 2**20, "cuda": 600 * 2**20}  # the interpreter with torch; a context on the device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,17 +29,19 @@ class Plan:
     held: dict[str, int]
     training: int
     sampling: int
+    loading: int  # beside process and weights, before anything else is there
     rows: tuple[int, int]  # trained and sampled at one time
     tokens: tuple[int, int]  # of the longest prompt and completion
 
     @property
     def peak(self) -> int:
         """The most that is held at one time."""
-        return sum(self.held.values()) + max(self.training, self.sampling)
+        loading = self.held["process"] + self.held["weights"] + self.loading
+        return max(loading, sum(self.held.values()) + max(self.training, self.sampling))
 
     def line(self) -> str:
         """The plan in a line."""
-        parts = ", ".join(f"{name} {gib(amount)}" for name, amount in self.held.items() if amount)
+        parts = ", ".join(f"{name} {gib(amount)}" for name, amount in self.held.items() if gib(amount) != "0.00")
         prompt, completion = self.tokens
         return (
             f"{gib(self.peak)} GiB a trial: {parts}; then {gib(self.training)} to train {self.rows[0]} rows of "
@@ -66,9 +68,8 @@ def memory_plan(
     sampled = sampled_rows(config, size, prompt)
     held = {"process": PROCESS[kind], **_weights(config, size, needs, hooks)}
     tokens = (prompt, sampling.max_tokens)
-    return Plan(
-        held, _training(config, size, rows, tokens), _sampling(config, size, sampled, tokens), (rows, sampled), tokens
-    )
+    training, sampling_takes = _training(config, size, rows, tokens), _sampling(config, size, sampled, tokens)
+    return Plan(held, training, sampling_takes, size.files, (rows, sampled), tokens)
 
 
 def largest_micro_batch(

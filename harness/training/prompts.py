@@ -24,7 +24,7 @@ def longest_texts(config: TrialConfig) -> list[str]:
     for share in config.tasks:
         task = load_task(share.task, share.options)
         for split in ("train", config.evaluation.split):
-            texts.update(problem.prompt for problem in task.problems(split))  # type: ignore[arg-type]
+            texts.update(problem.prompt for problem in task.problems(split))
     return sorted(texts, key=len, reverse=True)[:TRIED]
 
 
