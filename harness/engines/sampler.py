@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import torch
 
 from harness.engines.base import Answer, Engine, Job, SamplerSettings
+from harness.engines.handshake import check_agreement
 from harness.errors import HarnessError
 from harness.policies.assemble import Written, assemble
 from harness.policies.noise import key64, pass_key
+from harness.policies.padding import length_mask
 from harness.policies.sampler import Asked, Sampler
 
 if TYPE_CHECKING:
@@ -38,8 +40,9 @@ def open_sampler(policy: Policy, settings: SamplerSettings) -> Iterator[Sampler 
     def begin() -> None:
         from harness.engines.vllm import start
 
-        policy.save(folder)
+        save(policy, folder)
         started.append(start(folder, policy, settings.vllm))
+        check_agreement(policy, started[0])
 
     try:
         policy.world.first(begin)  # of several ranks, the first samples for all
@@ -89,7 +92,7 @@ class EngineSampler:
         written = Written(len(asked), asked.width, self.policy, want_entropy=False)
         for row, answer in zip(rows, answers, strict=True):
             _put(written, row, answer, self.policy.stop_ids)
-        rollouts = assemble(asked, written, self.policy)
+        rollouts = tempered(assemble(asked, written, self.policy), self.policy)
         stamp = torch.full_like(rollouts.lengths, self.version)
         return rollouts.replace(extras={**rollouts.extras, "weights": stamp})
 
@@ -104,10 +107,38 @@ class EngineSampler:
         if now == self._has:
             return
         assert self.engine is not None
-        self.policy.save(self.folder)
+        save(self.policy, self.folder)
         self.engine.load(self.folder)
         self._has = now
         self.version += 1
+
+
+def save(policy: Policy, folder: Path) -> None:
+    """Write the policy, into new files: an engine may still have the old ones mapped into its memory."""
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    policy.save(folder)
+
+
+def tempered(rollouts: Rollouts, policy: Policy) -> Rollouts:
+    """Greedy completions with log-probabilities at their own temperature, by the policy: engines give those at 1."""
+    chosen = [request.greedy and request.temperature != 1.0 for request in rollouts.requests]
+    rows = torch.tensor(chosen, dtype=torch.bool, device=rollouts.index.device)[rollouts.index].nonzero()[:, 0]
+    if not len(rows):
+        return rollouts
+    ids, lengths = rollouts.completion_ids[rows], rollouts.lengths[rows]
+    scored = policy.score(
+        rollouts.prompt_ids[rows],
+        ids,
+        prompt_mask=rollouts.prompt_mask[rows],
+        mask=length_mask(lengths, ids.shape[1]),
+        temperature=rollouts.temperature[rows],
+    )
+    given = lengths - rollouts.generated[rows]  # a prefix keeps what it came with
+    new = length_mask(lengths, ids.shape[1]) & ~length_mask(given, ids.shape[1])
+    logp = rollouts.logp.clone()
+    logp[rows] = torch.where(new, scored.to(logp.dtype), logp[rows])
+    return rollouts.replace(logp=logp)
 
 
 @torch.no_grad()

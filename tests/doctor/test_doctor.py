@@ -115,6 +115,15 @@ def test_an_extra_that_is_missing(model, tmp_path, monkeypatch):
     ]
 
 
+def test_an_engine_that_is_missing(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    (finding,) = found(SuiteChecks(suite(model, sampler={"engine": "vllm"}), tmp_path), "extras")
+    assert (finding.mark, finding.subject) == (FIX, "extras")
+    assert "pip install 'policy-harness[vllm]'" in finding.text
+    served = {"engine": "vllm", "vllm": {"server": "http://127.0.0.1:8000"}}
+    assert found(SuiteChecks(suite(model, sampler=served), tmp_path), "extras") == []
+
+
 def test_a_policy_that_nothing_ends(tmp_path):
     policy = tiny_policy()
     policy.model.config.eos_token_id = policy.model.generation_config.eos_token_id = policy.tokenizer.eos_token = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import sys
 import threading
 import types
@@ -17,8 +18,11 @@ import pytest
 import torch
 
 from harness.engines import Answer, EngineSampler, Job
+from harness.engines.base import parameters
+from harness.engines.handshake import check_agreement
 from harness.engines.sampler import fingerprint
-from harness.engines.vllm import Colocated, Server, parameters
+from harness.engines.server import Server
+from harness.engines.vllm import Colocated
 from harness.errors import HarnessError, UsageError
 from harness.policies.policy import Policy
 from harness.policies.random import tiny_policy
@@ -32,7 +36,7 @@ PROMPT = (5, 6, 7)
 
 
 class Twin:
-    """An engine that answers greedily with the weights that it was given."""
+    """An engine that answers with the weights that it was given, greedily with log-probabilities at temperature 1."""
 
     def __init__(self, folder: Path) -> None:
         self.loaded = 0
@@ -46,7 +50,13 @@ class Twin:
     def write(self, jobs: Sequence[Job], stop_ids: Sequence[int]) -> list[Answer]:
         self.jobs = list(jobs)
         self.policy.stop_ids = tuple(stop_ids)
-        requests = [Request(f"{job.seed}", job.context, 1, max_tokens=job.limit, greedy=job.greedy) for job in jobs]
+        requests = [
+            Request(
+                f"{job.seed}", job.context, 1, max_tokens=job.limit, greedy=job.greedy,
+                temperature=1.0 if job.greedy else job.temperature,
+            )
+            for job in jobs
+        ]  # fmt: skip
         out = Sampler(self.policy).generate(requests, seed=1, step=0)
         return [
             Answer(tuple(out.ids(row)), tuple(out.logp[row, : int(out.lengths[row])].tolist()))
@@ -72,6 +82,68 @@ def test_greedy_completions_are_those_of_the_built_in_sampler(sampler: EngineSam
         assert torch.equal(getattr(got, name), getattr(want, name)), name
     torch.testing.assert_close(got.logp, want.logp)
     assert got.texts == want.texts
+
+
+def test_greedy_log_probabilities_are_those_of_the_request_s_temperature(sampler: EngineSampler) -> None:
+    requests = [
+        Request("a", PROMPT, 1, max_tokens=6, greedy=True, temperature=0.5, prefix=(8, 9), prefix_logp=(-1.0, -2.0)),
+        Request("b", PROMPT, 2, max_tokens=4, greedy=True),
+    ]
+    got = sampler.generate(requests, seed=0, step=0)
+    want = Sampler(sampler.policy).generate(requests, seed=0, step=0)
+    torch.testing.assert_close(got.logp, want.logp)
+    assert got.logp[0, :2].tolist() == [-1, -2]
+
+
+def sharp(seed: int = 0) -> Policy:
+    """A policy whose distributions temperature changes visibly."""
+    policy = tiny_policy(seed=seed, tie=False)
+    with torch.no_grad():
+        policy.model.get_output_embeddings().weight.mul_(20)
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("untempered", "before temperature.*--logprobs-mode processed_logprobs"),
+        ("other weights", "nats a token from the policy's"),
+    ],
+)
+def test_an_engine_that_means_something_else_is_refused_at_the_start(tmp_path: Path, fault: str, told: str) -> None:
+    policy = sharp()
+    policy.save(tmp_path)
+    engine = Twin(tmp_path)
+    check_agreement(policy, engine)
+    if fault == "other weights":
+        sharp(seed=1).save(tmp_path)
+        engine.load(tmp_path)
+    else:
+        write = engine.write
+
+        def untempered(jobs: Sequence[Job], stop_ids: Sequence[int]) -> list[Answer]:
+            answers = write(jobs, stop_ids)
+            scored = policy.score([job.context for job in jobs], [answer.ids for answer in answers])
+            return [
+                Answer(answer.ids, tuple(scored[row, : len(answer.ids)].tolist())) for row, answer in enumerate(answers)
+            ]
+
+        engine.write = untempered
+    with pytest.raises(HarnessError, match=told):
+        check_agreement(policy, engine)
+
+
+def test_new_weights_are_new_files(sampler: EngineSampler, tmp_path: Path) -> None:
+    """An engine may have the old ones mapped into its memory."""
+    file = tmp_path / "model.safetensors"
+    with file.open("rb") as held:
+        before = held.read()
+        held.seek(0)
+        with torch.no_grad():
+            next(sampler.policy.model.parameters()).add_(1)
+        sampler.follow()
+        assert held.read() == before
+    assert file.read_bytes() != before
 
 
 def test_prefixes_are_kept_and_not_charged_again(sampler: EngineSampler) -> None:
@@ -209,10 +281,16 @@ class FakeVllm(types.ModuleType):
         calls = self.calls = []
 
         class LLM:
-            llm_engine = types.SimpleNamespace(engine_core=None)
+            llm_engine = types.SimpleNamespace(
+                engine_core=types.SimpleNamespace(shutdown=lambda: calls.append("shutdown"))
+            )
+            model_config = types.SimpleNamespace(max_model_len=12)
 
             def __init__(self, **settings: Any) -> None:
                 self.settings = settings
+                self.empties = True
+                torch.manual_seed(settings["seed"])
+                os.environ["LD_PRELOAD"] = "its-own.so"
 
             def generate(self, prompts: Any, params: Any, **_: Any) -> list[Any]:
                 drawn = types.SimpleNamespace(logprob=-0.5)
@@ -222,8 +300,9 @@ class FakeVllm(types.ModuleType):
             def collective_rpc(self, name: str, kwargs: Any) -> None:
                 calls.append((name, kwargs))
 
-            def reset_prefix_cache(self) -> None:
+            def reset_prefix_cache(self) -> bool:
                 calls.append("reset")
+                return self.empties
 
         self.LLM = LLM
         self.SamplingParams = lambda **settings: settings
@@ -232,13 +311,42 @@ class FakeVllm(types.ModuleType):
 def test_a_colocated_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake = FakeVllm()
     monkeypatch.setitem(sys.modules, "vllm", fake)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    random = torch.random.get_rng_state()
     engine = Colocated(tmp_path, tiny_policy(), VllmConfig())
+    assert torch.equal(torch.random.get_rng_state(), random)
+    assert "LD_PRELOAD" not in os.environ  # which what the trial starts later would load too
     assert engine.llm.settings["logprobs_mode"] == "processed_logprobs"  # of the distribution that is drawn from
     assert engine.llm.settings["generation_config"] == "vllm"
     assert engine.write([JOB, JOB], (2,)) == [Answer((4, 2), (-0.5, -0.5))] * 2
     engine.load(tmp_path)
     assert fake.calls == [("reload_weights", {"weights_path": str(tmp_path)}), "reset"]
     engine.close()
+    assert fake.calls[-1] == "shutdown"
+    with pytest.raises(UsageError, match=r"may take 13 tokens, and vLLM was started for 12"):
+        engine.write([dataclasses.replace(JOB, limit=10)], ())
+    engine.llm.empties = False
+    with pytest.raises(HarnessError, match=r"did not take new weights .*prefix cache"):
+        engine.load(tmp_path)
+
+
+def test_what_vllm_raises_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = FakeVllm()
+    monkeypatch.setitem(sys.modules, "vllm", fake)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    engine = Colocated(tmp_path, tiny_policy(), VllmConfig())
+
+    def dead(*_: Any, **__: Any) -> None:
+        raise RuntimeError("EngineCore\nencountered an issue")
+
+    engine.llm.generate = dead
+    with pytest.raises(
+        HarnessError, match=r"^vLLM's engine failed while it wrote \(RuntimeError: EngineCore enc.*log$"
+    ):
+        engine.write([JOB], ())
+    fake.LLM = dead
+    with pytest.raises(HarnessError, match=r"^vLLM's engine did not start"):
+        Colocated(tmp_path, tiny_policy(), VllmConfig())
 
 
 def test_without_vllm_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -248,7 +356,7 @@ def test_without_vllm_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 
 @contextlib.contextmanager
-def serving(refuse: bool = False) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+def serving(refuse: bool = False, empties: bool = True) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     seen: list[tuple[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -260,11 +368,14 @@ def serving(refuse: bool = False) -> Iterator[tuple[str, list[tuple[str, Any]]]]
             self.wfile.write(data)
 
         def do_GET(self) -> None:
-            self.answer({"data": [{"id": "some-model"}]})
+            self.answer({"data": [{"id": "some-model", "max_model_len": 12}]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             seen.append((self.path, body))
+            if self.path == "/reset_prefix_cache":
+                self.answer({"success": empties})
+                return
             logprobs = {"token_logprobs": [-0.25, -0.5]}
             self.answer({"choices": [{"token_ids": [4, 2], "logprobs": logprobs}]})
 
@@ -291,6 +402,13 @@ def test_a_server(tmp_path: Path) -> None:
     assert seen[0][1] == {"method": "reload_weights", "kwargs": {"weights_path": str(tmp_path)}}
     assert seen[2][1]["prompt"] == list(PROMPT)
     assert seen[2][1]["model"] == "some-model"
+    with pytest.raises(UsageError, match=r"may take 13 tokens, and vLLM was started for 12"):
+        engine.write([dataclasses.replace(JOB, limit=10)], ())
+
+
+def test_a_server_that_keeps_its_cache_is_refused(tmp_path: Path) -> None:
+    with serving(empties=False) as (url, _), pytest.raises(HarnessError, match=r"could not empty its prefix cache"):
+        Server(url, 10).load(tmp_path)
 
 
 def test_a_server_that_refuses_or_is_not_there_is_one_line(tmp_path: Path) -> None:
