@@ -9,10 +9,7 @@ NaN. Everything is computed in float64, and results are numpy arrays.
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,11 +17,9 @@ import torch
 from torch import Tensor
 
 from harness.batch import Batch, PolicyOutput
-from harness.errors import UsageError
-from harness.host import Catalogue, HookCaller, PluginSpec, Stack, build_stack, discover, parse_stack
-from harness.host.standin import begin, stand_in
-from harness.probe_caller import ProbeCaller
-from harness.probe_inputs import as_tensor, plain_batch
+from harness.host import HookCaller
+from harness.probe_inputs import as_tensor
+from harness.probe_stack import Method, begun, knowing
 
 __all__ = [
     "advantages", "knowing", "loss", "objective", "regularizer", "rewards", "token_loss", "token_penalty",
@@ -32,7 +27,6 @@ __all__ = [
 ]  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-Method = str | type | Stack
 
 
 def advantages(
@@ -43,7 +37,7 @@ def advantages(
 
     `shape_rewards` is called before only if `shaped`.
     """
-    hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    hooks, batch = begun(method, params, rewards=rewards, group=group, **batch_fields)
     if shaped:
         batch = hooks.shape_rewards(batch=batch)
     found = hooks.estimate_advantages(batch=batch)
@@ -54,7 +48,7 @@ def rewards(
     method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
 ) -> dict[str, Array]:
     """Reward columns after `shape_rewards`: [N], or [N, T] for a token column; those given are named 0, 1, ..."""
-    hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    hooks, batch = begun(method, params, rewards=rewards, group=group, **batch_fields)
     return _columns(hooks.shape_rewards(batch=batch))
 
 
@@ -62,7 +56,7 @@ def total_reward(
     method: Method, rewards: Any, group: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
 ) -> tuple[Array, Array]:
     """The weighted sum of the reward columns after `shape_rewards`: per completion [N], and per token [N, T]."""
-    hooks, batch = _begin(method, params, rewards=rewards, group=group, **batch_fields)
+    hooks, batch = begun(method, params, rewards=rewards, group=group, **batch_fields)
     shaped = hooks.shape_rewards(batch=batch)
     return _array(shaped.reward), _array(_masked(shaped.token_rewards, shaped))
 
@@ -73,7 +67,7 @@ def token_loss(
 ) -> tuple[Array, Array]:  # fmt: skip
     """(`policy_loss` [N, T], gradient of its masked sum with respect to logp [N, T]); 0 where the mask is 0."""
     fields = {"logp_old": logp_old, "advantages": advantages, "mask": mask, **batch_fields}
-    hooks, batch = _begin(method, params, logp=logp, **fields)
+    hooks, batch = begun(method, params, logp=logp, **fields)
     output, leaf = _output(batch, logp)
     losses = _masked(hooks.policy_loss(batch=_weighted(hooks, batch), output=output), batch)
     return _array(losses), _gradient((losses * batch.mask).sum(), leaf)
@@ -81,7 +75,7 @@ def token_loss(
 
 def weights(method: Method, mask: Any, *, params: Mapping[str, Any] | None = None, **batch_fields: Any) -> Array:
     """`aggregate`'s weights [N, T] of the token losses."""
-    hooks, batch = _begin(method, params, mask=mask, **batch_fields)
+    hooks, batch = begun(method, params, mask=mask, **batch_fields)
     return _array(hooks.aggregate(batch=batch))
 
 
@@ -89,7 +83,7 @@ def regularizer(
     method: Method, *, logp: Any, mask: Any, params: Mapping[str, Any] | None = None, **batch_fields: Any
 ) -> tuple[float, Array]:
     """(sum of all `regularize` terms, its gradient with respect to logp [N, T]); token terms get the loss's weights."""
-    hooks, batch = _begin(method, params, logp=logp, mask=mask, **batch_fields)
+    hooks, batch = begun(method, params, logp=logp, mask=mask, **batch_fields)
     output, leaf = _output(batch, logp)
     total = _penalty(hooks, _weighted(hooks, batch), output)
     return float(total.detach()), _gradient(total, leaf)
@@ -99,7 +93,7 @@ def token_penalty(
     method: Method, *, logp: Any, mask: Any, params: Mapping[str, Any] | None = None, **batch_fields: Any
 ) -> tuple[Array, Array]:
     """(sum of the [N, T] terms of `regularize`, gradient of its masked sum); scalar terms are left out."""
-    hooks, batch = _begin(method, params, logp=logp, mask=mask, **batch_fields)
+    hooks, batch = begun(method, params, logp=logp, mask=mask, **batch_fields)
     output, leaf = _output(batch, logp)
     found = hooks.regularize(batch=_weighted(hooks, batch), output=output)
     total = sum((term for _, term in found if term.dim() == 2), torch.zeros_like(leaf))
@@ -111,7 +105,7 @@ def train_on(
     method: Method, *, params: Mapping[str, Any] | None = None, **batch_fields: Any
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """[N, T] bool: the tokens that `train_on` leaves in the loss."""
-    hooks, batch = _begin(method, params, **batch_fields)
+    hooks, batch = begun(method, params, **batch_fields)
     chosen = hooks.train_on(batch=batch)
     kept = batch.mask > 0 if chosen is None else (batch.mask * chosen) > 0
     return kept.numpy()
@@ -140,76 +134,6 @@ def objective(
     return _objective(method, params, logp, {"mask": mask, **batch_fields}, penalties=True)
 
 
-# -- stack -----------------------------------------------------------------------------------------------------------
-
-
-_KNOWN: contextvars.ContextVar[Catalogue | None] = contextvars.ContextVar("known", default=None)
-
-
-@contextlib.contextmanager
-def knowing(catalogue: Catalogue) -> Iterator[None]:
-    """Names inside the block are those of `catalogue`, such as the methods of a file, not only installed ones."""
-    token = _KNOWN.set(catalogue)
-    try:
-        yield
-    finally:
-        _KNOWN.reset(token)
-
-
-def _installed() -> Catalogue:
-    known = _KNOWN.get()
-    return _discovered() if known is None else known
-
-
-@functools.cache
-def _discovered() -> Catalogue:
-    return discover()
-
-
-def _stack(method: Method, params: Mapping[str, Any] | None) -> Stack:
-    """A fresh stack, with `params` given to its only plugin. Raises UsageError if there are several."""
-    if isinstance(method, Stack) and not params:
-        return method.fresh()
-    text, catalogue = _named(method)
-    if params:
-        specs = parse_stack(text)
-        if len(specs) != 1:
-            raise UsageError(f"params go to one plugin, {text!r} has {len(specs)}; write them into the stack")
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
-        text = str(PluginSpec(specs[0].name, {**specs[0].params, **plain}, specs[0].distribution))
-    return build_stack(text, catalogue)
-
-
-def _named(method: Method) -> tuple[str, Catalogue]:
-    """The stack string, and the catalogue that knows its names."""
-    if isinstance(method, Stack):
-        return method.canonical, _installed()
-    if isinstance(method, type):
-        if "info" not in vars(method):
-            raise UsageError(f"{method.__name__} is not decorated with @method")
-        return vars(method)["info"].slug, _installed().with_class(method)
-    if not method.endswith(".py"):
-        return method, _installed()
-    catalogue = discover([method])
-    own = [entry for entry in catalogue.values() if entry.from_file]
-    if len(own) != 1:
-        names = ", ".join(entry.slug for entry in own)
-        raise UsageError(f"{method} has several methods ({names}); the probe takes a file with one, or a class")
-    return f"{own[0].slug}@{own[0].distribution}", catalogue
-
-
-def _begin(method: Method, params: Mapping[str, Any] | None, **inputs: Any) -> tuple[ProbeCaller, Batch]:
-    """The started stack and the batch, grouped as the stack groups."""
-    batch = plain_batch(inputs)
-    state = stand_in(
-        group_size=int(batch.groups.count().max()), prompts=batch.groups.number, max_tokens=batch.max_tokens,
-        gathered=batch,
-    )  # fmt: skip
-    hooks = ProbeCaller(_stack(method, params).seats, state)
-    begin(hooks, batch)
-    return hooks, batch.replace(group_keys=hooks.group_by(batch=batch))
-
-
 # -- numbers ---------------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +148,7 @@ def _objective(
     method: Method, params: Mapping[str, Any] | None, logp: Any, fields: Mapping[str, Any], *, penalties: bool
 ) -> tuple[float, Array]:
     """The stages from shape_rewards on (or from train_on on, where advantages are given), and the gradient."""
-    hooks, batch = _begin(method, params, logp=logp, **fields)
+    hooks, batch = begun(method, params, logp=logp, **fields)
     if batch.advantages is None:
         batch = hooks.shape_rewards(batch=batch)
         batch = batch.replace(advantages=hooks.estimate_advantages(batch=batch))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from harness.conformance.mapping import Outcome, Run, Slip, Unmapped, guess, mappers, outcome
-from harness.conformance.vectors import default_run, read_cases, run_case
+from harness.conformance.run_vectors import run_case
+from harness.conformance.vectors import default_run, read_cases
 from harness.errors import HarnessError, UsageError
 from harness.host import build_stack, parse_stack
 from harness.host.parsing import spell_stack

@@ -101,6 +101,30 @@ class IgnoresHoles:
         return -(batch.advantages * output.logp * inside).sum() / inside.sum().clamp_min(1)
 
 
+@method(needs={"entropy"})
+class CountsInHoles:
+    """Advantages by the entropy of a completion up to its end, whoever wrote the tokens."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, batch):
+        """Larger where entropy is high."""
+        below = yield
+        inside = torch.arange(batch.tokens) < batch.lengths[:, None]
+        total = torch.where(inside, batch.entropy, 0.0).sum(-1, keepdim=True)
+        return below * (1 + total / batch.lengths[:, None].clamp_min(1))
+
+
+@method(needs={"entropy"})
+class KeepsNaN:
+    """Advantages by entropy, which a product with the mask is to keep to the tokens that count."""
+
+    @hookimpl(wrapper=True)
+    def estimate_advantages(self, batch):
+        """Larger where entropy is high."""
+        below = yield
+        return below * (1 + (batch.entropy * batch.mask).sum(-1, keepdim=True))
+
+
 @method
 class ByPlace:
     """Later rows count for more."""
@@ -375,6 +399,8 @@ BROKEN = {
     NotNeutral: "reduction",
     TiesAreNaN: "edges",
     IgnoresHoles: "edges",
+    CountsInHoles: "edges",
+    KeepsNaN: "edges",
     ByPlace: "permutation",
     FirstOfEquals: "permutation",
     ScoresByPlace: "permutation",

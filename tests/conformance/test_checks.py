@@ -11,7 +11,7 @@ from harness import hookimpl, method
 from harness.conformance import CHECKS, EXEMPTIBLE, conformance_tests, run_checks, subjects
 from harness.conformance.results import Finding, Report
 from harness.errors import UsageError
-from tests.conformance.plugins import BROKEN, ByPlace, Good, Quadratic
+from tests.conformance.plugins import BROKEN, ByPlace, CountsInHoles, Good, KeepsNaN, Quadratic
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +51,18 @@ def test_a_broken_plugin_fails_no_other_check(plugin, check):
     found = report(plugin)
     also = ["state"] if check == "graph" and plugin.__name__ == "KeepsGraph" else []  # a graph cannot be saved either
     assert [finding.check for finding in found.failed] == [check, *also], found.render()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        (CountsInHoles, "with other numbers at masked-out tokens in holes of the mask: advantages differs"),
+        (KeepsNaN, "with NaN at masked-out tokens after completions (choose with torch.where"),
+    ],
+)
+def test_garbage_where_the_mask_is_0_says_where_it_was(plugin, said):
+    (finding,) = report(plugin, "edges").findings
+    assert said in finding.text
 
 
 def test_every_check_has_a_plugin_that_fails_it():

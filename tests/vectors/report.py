@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from harness.conformance.mapping import Guess, Slip, Unmapped, guess, outcome
-from harness.conformance.vectors import Case, run_case
+from harness.conformance.run_vectors import run_case
+from harness.conformance.vectors import Case
 from harness.host import Catalogue, discover, parse_stack
 
 STATUSES = ("passed", "failed", "slip", "unmapped", "missing")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.conformance.vectors import Case, Run, default_run, read_cases, run_case
+from harness.conformance.run_vectors import run_case
+from harness.conformance.vectors import Case, Run, default_run, read_cases
 from harness.errors import UsageError
 from tests.vectors.mapping import Slip, Unmapped, broken, mappers, maps, outcome
 from tests.vectors.report import Line, check, totals

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from harness.conformance.compare import require_equal
-from harness.conformance.probe_batch import rewarded, unchanged, unit, with_holes, with_lengths
+from harness.conformance.garbage import require_no_influence
+from harness.conformance.probe_batch import rewarded, unit, with_holes, with_lengths
 from harness.conformance.results import Warned
 from harness.conformance.task import tiny_trial
 from harness.errors import CheckFailed, told
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from harness.batch import Batch
     from harness.conformance.bench import Bench
     from harness.conformance.outcome import Outcome
-    from harness.conformance.rehearsal import Leaves
 
 TOLERANCE = 1e-9
 NAN = float("nan")
@@ -42,7 +40,7 @@ def check(bench: Bench) -> str:
             quiet.append(name)
         if name in OUGHT:
             unequal[name] = outcome
-    _check_mask(bench)
+    require_no_influence(bench)
     _check_hopeless(bench)
     said = "finite, mask respected" + (f"; no gradient for {', '.join(quiet)}" if quiet else "")
     _warn_of_advantages(bench, unequal, said)
@@ -92,22 +90,6 @@ def _require_masked(outcome: Outcome) -> None:
         raise CheckFailed("a token that the mask leaves out has a gradient")
 
 
-def _check_mask(bench: Bench) -> None:
-    """Numbers at masked-out places are garbage, after the end of completions and within: they change nothing."""
-    rehearsal = bench.rehearsal
-    for where, change in (("after completions", unchanged), ("in holes of the mask", with_holes)):
-        expected = bench.outcome if change is unchanged else rehearsal.outcome(change)
-        masked_out: list[Tensor] = []
-        with rehearsal.moment():
-            batch = rehearsal.prepare(
-                _garbage(change(rehearsal.probe)), functools.partial(_garbage, masked_out=masked_out)
-            )
-            if batch is None:
-                continue
-            changed = rehearsal.lose(rehearsal.said(batch), functools.partial(_garbage_leaves, out=masked_out[0]))
-        require_equal(expected, changed, TOLERANCE, f"with other numbers at masked-out tokens {where}")
-
-
 def _check_hopeless(bench: Bench) -> None:
     """A real step in which every completion gets the same reward."""
     subject = bench.subject
@@ -116,28 +98,6 @@ def _check_hopeless(bench: Bench) -> None:
         step(trial.context, trial.lag, 0)
     except Exception as fault:
         raise CheckFailed(f"a step in which every completion is wrong: {told(fault)}") from fault
-
-
-# -- garbage where the mask is 0 -------------------------------------------------------------------------------------
-
-
-def _garbage(batch: Batch, masked_out: list[Tensor] | None = None) -> Batch:
-    """Other numbers at places that the mask leaves out; `masked_out` takes these, [N, T]."""
-    out = batch.mask == 0
-    if masked_out is not None:
-        masked_out.append(out)
-    names = ("logp_sampler", "logp_old", "logp_ref", "entropy")
-    held = {name: x for name in names if (x := getattr(batch, name)) is not None}
-    return batch.replace(**{name: torch.where(out, x - 3.0, x) for name, x in held.items()})
-
-
-def _garbage_leaves(leaves: Leaves, out: Tensor) -> Leaves:
-    """The same for what the policy, and modules with a number a token, say with gradient."""
-    changed = dict(leaves)
-    for name, leaf in leaves.items():
-        if leaf.is_floating_point() and leaf.shape == out.shape:
-            changed[name] = torch.where(out, leaf.detach() - 2.0, leaf.detach()).requires_grad_()
-    return changed
 
 
 # -- the edges -------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ class PPO:
     def regularize(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """The clipped value loss of every token; it gets the weights of the loss."""
         _, returns = self._estimates(batch)
-        old, values = batch.extras["values"], output.modules["critic"]
+        old, values = (masked(x, batch.mask) for x in (batch.extras["values"], output.modules["critic"]))
         near = old + (values - old).clamp(-self.value_clip, self.value_clip)
         error = torch.maximum((values - returns).square(), (near - returns).square())
         return self.value_weight * masked(error, batch.mask) / 2

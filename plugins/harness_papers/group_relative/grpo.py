@@ -13,6 +13,7 @@ from harness.mathematics import (
     check_single,
     kl_estimate,
     leave_one_out_standardize,
+    masked,
     only_scored,
     ppo_clip_loss,
     sequence_mean_weights,
@@ -100,4 +101,5 @@ class GRPO:
         if batch.logp_ref is None:
             msg = "grpo(beta > 0) needs batch.logp_ref, the reference's log-probabilities"
             raise PluginError(msg)
-        return self.beta * kl_estimate(output.logp, batch.logp_ref, self.kl)
+        logp, logp_ref = (masked(x, batch.mask) for x in (output.logp, batch.logp_ref))
+        return self.beta * kl_estimate(logp, logp_ref, self.kl)

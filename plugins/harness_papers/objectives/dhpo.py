@@ -9,7 +9,7 @@ from torch import Tensor
 
 from harness import hookimpl, method
 from harness.errors import PluginError
-from harness.mathematics import masked, sequence_log_ratio
+from harness.mathematics import log_gap, masked, sequence_log_ratio
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -47,7 +47,7 @@ class DHPO:
         assert batch.advantages is not None
         mix = self._mix(batch)
         sequence = sequence_log_ratio(output.log_ratio, batch.mask).exp().detach()
-        sequence = sequence * (output.logp - output.logp.detach()).exp()
+        sequence = sequence * log_gap(output.logp, output.logp.detach(), batch.mask).exp()
         token_clip = output.ratio.clamp(1 - self.clip_low, 1 + self.clip_high)
         sequence_clip = sequence.clamp(1 - self.sequence_low, 1 + self.sequence_high)
         free = mix * output.ratio + (1 - mix) * sequence

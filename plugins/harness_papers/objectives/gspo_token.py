@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from harness import hookimpl, method
-from harness.mathematics import ppo_clip_loss, sequence_log_ratio
+from harness.mathematics import log_gap, ppo_clip_loss, sequence_log_ratio
 from harness_papers.objectives.gspo import GSPO
 
 if TYPE_CHECKING:
@@ -32,5 +32,5 @@ class GSPOToken(GSPO):
         """The clipped surrogate of the sequence ratio, token by token."""
         assert batch.advantages is not None
         ratio = sequence_log_ratio(output.log_ratio, batch.mask, eps=self.eps).exp().detach()
-        through = (output.logp - output.logp.detach()).exp()
+        through = log_gap(output.logp, output.logp.detach(), batch.mask).exp()
         return ppo_clip_loss(ratio * through, batch.advantages, self.clip_low, self.clip_high)
