@@ -50,6 +50,7 @@ def evaluate(  # noqa: PLR0917 (typer reads the options from the signature)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Evaluate a model on tasks of the harness, or on any task that lm-eval knows by name."""
+    from harness.evaluation.others import split_names
     from harness.tasks.load import task_names
 
     names = list(dict.fromkeys(name.strip() for name in tasks.split(",") if name.strip()))
@@ -57,9 +58,7 @@ def evaluate(  # noqa: PLR0917 (typer reads the options from the signature)
         raise UsageError("--tasks names no task; for example --tasks math,code")
     if split not in ("test", "validation"):
         raise UsageError(f"--split {split}: allowed are test and validation")
-    known = task_names()
-    ours = [name for name in names if name in known or name.endswith((".yaml", ".yml"))]
-    theirs = [name for name in names if name not in ours]
+    ours, theirs = split_names(names)
 
     from harness.policies.policy import Policy
 
@@ -67,7 +66,7 @@ def evaluate(  # noqa: PLR0917 (typer reads the options from the signature)
     report, measures = None, []
     if theirs:  # first: a name that is unknown should not cost an evaluation
         measures = _evaluate_theirs(
-            policy, theirs, include, known, sandbox,
+            policy, theirs, include, task_names(), sandbox,
             limit=problems, seed=seed, batch=min(batch, 64), max_tokens=max_tokens, shots=shots, samples=samples, k=k,
             temperature=temperature,
         )  # fmt: skip

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.evaluation.external import Asking, check_names, evaluate_external
+from harness.evaluation.external import CODE_TASKS, Asking, check_names, evaluate_external
 from harness.evaluation.measures import Measure, of_report
 from harness.tasks.load import load_task, task_names
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from harness.policies.policy import Policy
     from harness.training.config import EvaluationConfig
 
-__all__ = ["check_others", "evaluate_others", "split_names"]
+__all__ = ["BOTH", "check_others", "evaluate_others", "split_names"]
+
+# Bundled mappings whose names lm-eval has too: asked as lm-eval asks, so that numbers compare with other people's.
+BOTH = frozenset({"gsm8k", *CODE_TASKS})
 
 
 def split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names of the harness's tasks (YAML files included), and names for lm-eval."""
-    known = task_names()
+    """Names of the harness's tasks (YAML files included), and names for lm-eval: its own where both have one."""
+    known = set(task_names()) - BOTH
     ours = [name for name in names if name in known or name.endswith((".yaml", ".yml"))]
     return ours, [name for name in names if name not in ours]
 
