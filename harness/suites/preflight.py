@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.errors import HarnessError, UsageError, nearest
 from harness.suites.schema import Suite
 from harness.tasks.base import SPLITS, Task
@@ -24,7 +26,13 @@ def check_suite(suite: Suite) -> list[str]:
             if not task.problems(suite.tuning.split, 1):
                 raise UsageError(f"tuning: the task {task.name} has no {suite.tuning.split} problems to choose by")
     for task in tasks:
-        _refuse_overlap(task)
+        if not task.problems(suite.evaluation.split, 1):
+            raise UsageError(
+                f"evaluation: the task {task.name!r} has no {suite.evaluation.split} problems; give it some"
+            )
+        _refuse_overlap([task], f"task {task.name!r} has")
+    if len(tasks) > 1:
+        _refuse_overlap(tasks, "the tasks together have")
     columns = {column for task in tasks for column in task.columns}
     for name in suite.reward_weights:
         if name not in columns:
@@ -39,12 +47,15 @@ def check_suite(suite: Suite) -> list[str]:
     return [note for task in tasks for note in task.notes()]
 
 
-def _refuse_overlap(task: Task) -> None:
-    """A task whose splits share problems, told apart by the hash of the normalised prompt, measures memory."""
-    both = shared({split: task.problems(split) for split in SPLITS})
-    if both:
-        said = ", ".join(f"{pair} {count}" for pair, count in both.items())
-        raise UsageError(f"task {task.name!r} has problems in two splits ({said}); split them by a hash of the problem")
+def _refuse_overlap(tasks: Sequence[Task], who: str) -> None:
+    """Splits that share problems, told apart by the hash of the normalised prompt, measure memory.
+
+    Between tasks that goes for what is trained on and asked later; one problem may be tested twice.
+    """
+    both = shared({split: [problem for task in tasks for problem in task.problems(split)] for split in SPLITS})
+    said = ", ".join(f"{pair} {count}" for pair, count in both.items() if len(tasks) == 1 or pair.startswith("train"))
+    if said:
+        raise UsageError(f"{who} problems in two splits ({said}); split them by a hash of the problem")
 
 
 def _try_sandbox(suite: Suite) -> None:

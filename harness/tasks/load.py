@@ -34,13 +34,13 @@ def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
     from harness.tasks.mapping import bundled
 
     if name.endswith((".yaml", ".yml")):
-        return DatasetTask(name, **(options or {}))
+        return _weighed(DatasetTask(name, **(options or {})))
     offers = [(entry, owner, Autoload.read().refusal(owner)) for entry, owner, _ in points(TASKS) if entry.name == name]
     found = [entry for entry, _, refusal in offers if not refusal]
     if offers and not found:
         raise UsageError(f"task {name!r} of {offers[0][1]} is disabled: {offers[0][2]}")
     if not found and name in bundled():
-        return DatasetTask(like=name, **(options or {}))
+        return _weighed(DatasetTask(like=name, **(options or {})))
     if not found:
         raise UsageError(f"unknown task {name!r}.{nearest(name, task_names())}")
     if len({entry.value for entry in found}) > 1:
@@ -56,4 +56,15 @@ def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
         raise UsageError(f"task {name!r} does not take these options: {error}") from error
     if not isinstance(task, Task):
         raise UsageError(f"task {name!r} ({found[0].value}) is not a harness.tasks.base.Task")
+    return _weighed(task)
+
+
+def _weighed(task: Task) -> Task:
+    """The task, if its reward weights are those of its columns: a misspelt one would weigh nothing."""
+    columns = (*task.columns, *task.token_column_names)
+    for column in task.reward_weights:
+        if column not in columns:
+            raise UsageError(
+                f"task {task.name!r}: reward_weights names no column of it: {column!r}.{nearest(column, columns)}"
+            )
     return task

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from harness.errors import UsageError, nearest
 from harness.tasks.base import Split
@@ -22,7 +23,7 @@ class Mapped(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str
+    name: str = Field(pattern=r"^[A-Za-z0-9][\w.+-]*$")  # it names columns, metrics and files
     # where the rows are
     path: str | None = None
     subset: str | tuple[str, ...] | None = None
@@ -54,6 +55,16 @@ class Mapped(BaseModel):
     max_tokens: int = Field(256, ge=1)
     reward_weights: dict[str, float] = Field(default_factory=dict)
     verify_seconds: float = Field(3.0, gt=0)
+
+    @field_validator("answer_pattern")
+    @classmethod
+    def _pattern(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            msg = f"{pattern!r} is no regular expression ({error})"
+            raise ValueError(msg) from None
+        return pattern
 
     @model_validator(mode="after")
     def _one_source(self) -> Mapped:
@@ -97,6 +108,8 @@ def checked(data: Mapping[str, Any], where: str) -> Mapped:
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
+        if place == "name" and fault["type"] == "string_pattern_mismatch":
+            raise UsageError(f"{where}: name: {data['name']!r} must be letters, digits and . _ + - alone") from None
         if fault["type"] == "extra_forbidden":
             known = [*Mapped.model_fields, "like"]
             raise UsageError(f"{where}: unknown setting {place!r}.{nearest(place, known)}") from None

@@ -30,7 +30,7 @@ def problem_of(settings: Mapped, fields: Fields, readable: Callable[[str], bool]
             gold = marked_answer(gold) or ""
         if settings.answer_pattern is not None:
             found = re.search(settings.answer_pattern, gold)
-            gold = (found[1] if found.groups() else found[0]).strip() if found else ""
+            gold = ((found[1] if found.groups() else found[0]) or "").strip() if found else ""
         return gold if gold and read[settings.verify](gold) else None
 
     def problem(row: Row) -> Problem | None:
@@ -41,7 +41,7 @@ def problem_of(settings: Mapped, fields: Fields, readable: Callable[[str], bool]
         if settings.verify == "code":
             data["prefix"] = fields.text(row, "prefix", settings.prefix) if settings.prefix else ""
         key = f"{settings.name}:{stable_hash(prompt):016x}"
-        return None if known is None else Problem(key, prompt, settings.name, known, data)
+        return None if known is None or not question else Problem(key, prompt, settings.name, known, data)
 
     return problem
 

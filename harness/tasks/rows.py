@@ -6,6 +6,7 @@ import csv
 import gzip
 import importlib.util
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ Row = Mapping[str, Any]
 def file_rows(file: Path, task: str) -> list[Row]:
     """The rows of a JSON Lines, JSON, CSV or Parquet file; JSON Lines may be gzipped."""
     readers: dict[str, Callable[[Path], list[Row]]] = {
-        ".jsonl": lambda path: _lines(path.read_text("utf-8")),
-        ".jsonl.gz": lambda path: _lines(gzip.decompress(path.read_bytes()).decode()),
-        ".json": lambda path: list(json.loads(path.read_text("utf-8"))),
-        ".csv": lambda path: list(csv.DictReader(path.read_text("utf-8").splitlines(keepends=True))),
+        ".jsonl": lambda path: _lines(path.read_text("utf-8-sig")),
+        ".jsonl.gz": lambda path: _lines(gzip.decompress(path.read_bytes()).decode("utf-8-sig")),
+        ".json": lambda path: list(json.loads(path.read_text("utf-8-sig"))),
+        ".csv": _table,
         ".parquet": _parquet,
     }
     if not file.is_file():
@@ -33,9 +34,9 @@ def file_rows(file: Path, task: str) -> list[Row]:
         raise UsageError(f"task {task!r}: cannot read {file.name}; allowed: {', '.join(readers)}")
     try:
         rows = reader(file)
-    except (ValueError, OSError) as error:
-        raise UsageError(f"task {task!r}: {file} cannot be read: {error}") from None
-    if not all(isinstance(row, dict) for row in rows):
+    except (ValueError, TypeError, OSError, EOFError, RecursionError, csv.Error, zlib.error) as error:
+        raise UsageError(f"task {task!r}: {file} cannot be read: {' '.join(str(error).split())}") from None
+    if not all(isinstance(row, dict) and None not in row for row in rows):
         raise UsageError(f"task {task!r}: {file} must hold objects with named fields, one a row")
     return rows
 
@@ -71,6 +72,11 @@ def hub_rows(path: str, subset: str | Sequence[str] | None, split: str, revision
 
 def _lines(text: str) -> list[Row]:
     return [json.loads(line) for line in text.split("\n") if line.strip()]
+
+
+def _table(file: Path) -> list[Row]:
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 def _parquet(file: Path) -> list[Row]:

@@ -38,6 +38,28 @@ def test_splits_that_share_problems_are_refused(monkeypatch):
     assert "\n" not in str(raised.value)
 
 
+def test_what_one_task_trains_on_no_other_tests(tmp_path):
+    rows = [json.dumps({"question": f"{i}+1=", "answer": i + 1}) for i in range(100)]
+
+    def share(name, **files):
+        for split, some in files.items():
+            (tmp_path / f"{name}-{split}.jsonl").write_text("\n".join(some))
+        named = {split: str(tmp_path / f"{name}-{split}.jsonl") for split in files}
+        return {"task": "dataset", "options": {"name": name, "files": named}}
+
+    one = share("one", train=rows[:50], test=rows[50:60])
+    check_suite(suite(tasks=[one, share("two", train=rows[:50], test=rows[50:70])]))
+    with pytest.raises(UsageError, match=r"the tasks together have problems in two splits \(train/test 30\)"):
+        check_suite(suite(tasks=[one, share("two", train=rows[55:100], test=rows[:30])]))
+
+
+def test_a_task_without_problems_to_be_evaluated_on_is_refused(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"question": f"{i}+1=", "answer": i + 1}) for i in range(3)))
+    options = {"name": "a", "files": {"train": str(tmp_path / "a.jsonl")}}
+    with pytest.raises(UsageError, match="evaluation: the task 'a' has no test problems"):
+        check_suite(suite(tasks=[{"task": "dataset", "options": options}]))
+
+
 def test_other_tasks_of_the_evaluation_are_looked_up(monkeypatch):
     check_suite(suite(evaluation={"tasks": ["word-problems", "humaneval"]}))
     asked = []

@@ -128,6 +128,9 @@ def test_a_yaml_file_names_files_beside_it(tmp_path, files):
         ({"path": "a/b"}, "either path"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"name": None}, "name"),
+        ({"name": "../sums"}, "name: '../sums' must be letters"),
+        ({"name": ""}, "name: ''"),
+        ({"answer_pattern": "("}, r"answer_pattern: '\(' is no regular expression"),
     ],
 )
 def test_wrong_settings_are_one_line(files, settings, message):

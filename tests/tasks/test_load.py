@@ -31,3 +31,10 @@ def test_an_unknown_task_names_the_nearest():
 def test_unknown_options_are_named():
     with pytest.raises(UsageError, match="operands"):
         load_task("math", {"operands": 5})
+
+
+@pytest.mark.parametrize("name", ["math", "code", "word-problems", "gsm8k", "mbpp"])
+def test_a_weight_of_no_column_is_refused(name):
+    with pytest.raises(UsageError, match=r"reward_weights names no column of it: 'formatt'.*'format'") as raised:
+        load_task(name, {"reward_weights": {"formatt": 1.0}})
+    assert "\n" not in str(raised.value)
