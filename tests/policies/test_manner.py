@@ -41,8 +41,10 @@ def test_an_attention_that_is_not_there_is_one_line(directory):
 
 
 def test_float64_does_not_go_with_eager_attention():
+    model = network("gemma2")
+    model.set_attn_implementation("eager")
     with pytest.raises(UsageError, match=r"policy.dtype float64: Gemma2ForCausalLM computes attention in float32"):
-        policy_of("gemma2", precision="float64")
+        Policy(model, tiny_policy().tokenizer, precision="float64")
 
 
 def test_what_excludes_each_other():

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 OLDEST = ("transformers==4.56.0", "huggingface-hub<1", "tokenizers>=0.22,<0.23")
-FILES = ("test_generic.py", "test_llama.py", "test_policy.py", "test_sampler.py", "test_chars.py")
+FILES = (
+    "test_generic.py", "test_llama.py", "test_policy.py", "test_sampler.py", "test_chars.py", "test_head.py",
+    "test_text.py", "test_manner.py", "test_adapter.py",
+)  # fmt: skip
 
 
 @pytest.mark.slow
