@@ -145,7 +145,7 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
 
 
 def verdict(board: Board, row: Row) -> str:
-    """A claim, better or worse; else why nothing is claimed."""
+    """A claim, such as better or worse; else why nothing is claimed."""
     said = row.difference.verdict if row.difference else ""
     return "control" if row.role in CONTROLS else said or ("provisional" if board.provisional else "-")
 

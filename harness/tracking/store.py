@@ -95,9 +95,16 @@ def reachable(uri: str) -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        line = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         later = "runs are safe in their files; harness leaderboard --rebuild logs them later"
-        raise HarnessError(f"MLflow store {ACCOUNT.sub('', uri)}: {line} ({later})") from error
+        raise HarnessError(f"MLflow store {ACCOUNT.sub('', uri)}: {reason(error)} ({later})") from error
+
+
+def reason(error: Exception) -> str:
+    """Why a store failed, in a line; what a library says of sockets and retries is 'no answer'."""
+    text = str(error).strip()
+    if any(sign in text for sign in ("Max retries exceeded", "Connection refused", "Connection aborted", "timed out")):
+        return "no answer"
+    return text.splitlines()[0][:200] if text else type(error).__name__
 
 
 @contextlib.contextmanager

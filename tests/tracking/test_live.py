@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import HarnessError
 from harness.leaderboard import read_trials
-from harness.tracking import Mirror
+from harness.tracking import Mirror, prepare_store
 from harness.tracking.store import client
 from tests.leaderboard.fixtures import GRPO, write_trial
 
@@ -74,3 +74,13 @@ def test_a_silent_store_does_not_hold_the_suite_up(runs, monkeypatch):
     answer.set()
     mirror.thread.join(5)
     assert not mirror.thread.is_alive()
+
+
+def test_a_server_that_is_not_there_is_said_in_few_words(monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(HarnessError) as caught:
+        prepare_store("http://anna:secret@127.0.0.1:9")
+    assert str(caught.value) == (
+        "MLflow store http://127.0.0.1:9: no answer "
+        "(runs are safe in their files; harness leaderboard --rebuild logs them later)"
+    )
