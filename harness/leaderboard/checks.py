@@ -151,7 +151,7 @@ def truncation_notes(trials: Sequence[Trial]) -> list[str]:
         for task, row in (trial.evaluations[-1].get("tasks") or {}).items() if trial.evaluations else ():
             shares.setdefault(task, {}).setdefault(trial.method, []).append(float(row.get("truncated") or 0.0))
     notes = []
-    for task, methods in shares.items():
+    for task, methods in sorted(shares.items()):  # an export has its tasks in another order than its runs
         means = {method: float(np.mean(found)) for method, found in methods.items()}
         cut = sorted((method for method in means if means[method] > TRUNCATED), key=lambda method: -means[method])
         if cut:

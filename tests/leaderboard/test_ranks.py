@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -78,6 +79,16 @@ def test_letters_are_shared_exactly_where_methods_do_not_differ(seed, count, rat
             if one != two:
                 assert bool(split[one] & split[two]) != different[one, two]
         assert split[one]
+
+
+def test_letters_of_many_methods_are_found_at_once():
+    """All groups of which no two differ would be millions here."""
+    scores = np.random.default_rng(5).normal(np.linspace(0, 8, 90)[:, None], 0.3, (90, 5))
+    different = st.pairwise_p(scores) < 0.05
+    held = [set(re.findall(r"[a-zA-Z]\d*", text)) for text in st.letters(different)]
+    shared = np.array([[bool(one & two) for two in held] for one in held])
+    assert (shared != different).all()
+    assert len(set.union(*held)) < 2 * 90
 
 
 def test_letters_of_no_methods():

@@ -47,26 +47,49 @@ def rank_range(scores: ArrayLike, level: float = 0.05, least: int = 5) -> NDArra
 
 
 def letters(different: NDArray[np.bool_], order: Sequence[int] | None = None) -> list[str]:
-    """Compact letter display (Piepho 2004): two methods share a letter exactly where they are not `different` [M, M].
+    """Compact letter display: two methods share a letter exactly where they are not `different` [M, M].
 
+    A letter is a group of which no two are different. Groups grow around pairs that share none yet (clique growing,
+    Gramm et al. 2007): all groups that there are would be right too, but among 80 methods they may be millions.
     `order` ranks the methods, so that the first letter holds the best of them; by default the order given.
     """
     count = len(different)
-    place = {method: i for i, method in enumerate(order if order is not None else range(count))}
-    groups = [frozenset(range(count))] if count else []
-    for one in range(count):
-        for two in range(one):
-            if different[one, two]:
-                groups = split(groups, one, two)
-    groups.sort(key=lambda group: sorted(place[method] for method in group))
+    ranked = list(order if order is not None else range(count))
+    place = {method: i for i, method in enumerate(ranked)}
+    alike = ~np.asarray(different, dtype=bool) | np.eye(count, dtype=bool)
+    groups = sorted(needed(grown(alike, ranked), count), key=lambda group: sorted(place[method] for method in group))
     names = [*ascii_lowercase, *ascii_uppercase, *(a + str(i) for i in range(2, 99) for a in ascii_lowercase)]
     return ["".join(names[g] for g, group in enumerate(groups) if method in group) for method in range(count)]
 
 
-def split(groups: Sequence[frozenset[int]], one: int, two: int) -> list[frozenset[int]]:
-    """Take two methods apart in every group that holds both, then drop groups that another one contains."""
-    made: list[frozenset[int]] = []
+def grown(alike: NDArray[np.bool_], ranked: Sequence[int]) -> list[list[int]]:
+    """Groups that hold every pair of `alike` [M, M], and every method alone: each takes in who fits, by rank."""
+    missing = alike.copy()
+    groups = []
+    for one in ranked:
+        for two in ranked:
+            if missing[one, two]:
+                fits = alike[one] & alike[two]
+                group = [one] if one == two else [one, two]
+                for other in ranked:
+                    if fits[other] and other not in group:
+                        group.append(other)
+                        fits &= alike[other]
+                missing[np.ix_(group, group)] = False
+                groups.append(group)
+    return groups
+
+
+def needed(groups: Sequence[list[int]], count: int) -> list[list[int]]:
+    """The groups without those whose pairs all stand in others."""
+    times = np.zeros((count, count), dtype=int)
     for group in groups:
-        made += [group - {one}, group - {two}] if {one, two} <= group else [group]
-    unique = list(dict.fromkeys(made))
-    return [group for group in unique if not any(group < other for other in unique)]
+        times[np.ix_(group, group)] += 1
+    kept = []
+    for group in groups[::-1]:  # the later ones were grown around what the first had left
+        inside = np.ix_(group, group)
+        if (times[inside] > 1).all():
+            times[inside] -= 1
+        else:
+            kept.append(group)
+    return kept
