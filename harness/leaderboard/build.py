@@ -62,7 +62,7 @@ def board(
     made = [make_row(scores, method, reference) for method in methods]
     rows = [*with_details(made, scores, chosen, aim, suite), untrained_row(scores, reference)]
     rows = with_samples(rows, scores, chosen, reference)
-    compared = ranked(compare(scores, rows, reference, comparisons))
+    compared = ranked(compare(scores, rows, reference, comparisons, chosen.claims))
     ordered = sorted(compared, key=lambda row: (-row.order, -row.score.mean if row.n else math.inf, row.method))
     provisional = len(seeds) < LEAST_SEEDS or any(row.n < LEAST_SEEDS for row in ordered if row.role == "baseline")
     warnings, notes = check(scores, ordered, control_of(suite, methods, reference))

@@ -69,7 +69,13 @@ def result_columns(board: Board) -> list[Column]:
             lambda r: points(board, r.difference.interval, sign=True) if r.difference else NOTHING,
             lambda r: by * r.order if r.order > -math.inf else math.nan,
         ),
-        Column("verdict", "better or worse where Holm's p < .05; - claims nothing", verdict, verdict, numeric=False),
+        Column(
+            "verdict",
+            f"{' or '.join(board.metric.claims)} where Holm's p < .05; - claims nothing",
+            verdict,
+            verdict,
+            numeric=False,
+        ),
         Column("p", "paired t test, Holm-adjusted over the methods", lambda r: probability(p_holm(r)), p_holm),
         Column(
             "p sign",

@@ -17,9 +17,16 @@ __all__ = ["compare", "difference"]
 
 Array = NDArray[np.float64]
 
+CLAIMS = ("better", "worse")
 
-def compare(scores: Matrix, rows: Sequence[Row], reference: str, comparisons: int) -> list[Row]:
-    """The rows with their differences to `reference`; only rows of role 'method' are tested, together."""
+
+def compare(
+    scores: Matrix, rows: Sequence[Row], reference: str, comparisons: int, claims: tuple[str, str] = CLAIMS
+) -> list[Row]:
+    """The rows with their differences to `reference`; only rows of role 'method' are tested, together.
+
+    `claims` are the words for a method that is sure to have more, and less.
+    """
     base = scores.row(reference)
     against = scores.scores[base]
     tested = [row.method for row in rows if row.role == "method"]
@@ -40,7 +47,7 @@ def compare(scores: Matrix, rows: Sequence[Row], reference: str, comparisons: in
         )
         if found.interval.n < statistics.least_seeds(LEVEL, comparisons):
             found = replace(found, p_sign=math.nan)  # no pattern of so few signs could reach the level
-        compared.append(replace(row, difference=replace(found, verdict=verdict(found))))
+        compared.append(replace(row, difference=replace(found, verdict=verdict(found, claims))))
     return compared
 
 
@@ -59,8 +66,9 @@ def difference(values: Array, against: Array, comparisons: int = 1) -> Differenc
     return Difference(interval, p, p_holm=math.nan, p_sign=sign, p_better=math.nan, verdict="")
 
 
-def verdict(found: Difference) -> str:
-    """Better or worse where Holm's p is below the level (it is NaN below five seeds), else nothing."""
+def verdict(found: Difference, claims: tuple[str, str] = CLAIMS) -> str:
+    """One of `claims` where Holm's p is below the level (it is NaN below five seeds), else nothing."""
     if math.isnan(found.p_holm) or found.p_holm >= LEVEL:
         return ""
-    return "better" if found.interval.mean > 0 else "worse"
+    more, less = claims
+    return more if found.interval.mean > 0 else less

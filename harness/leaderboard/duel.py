@@ -99,7 +99,8 @@ def sentence(shown: Board, first: str, second: str, found: Difference) -> str:
         seeds = f"{n} seed{'s' * (n != 1)}"
         return f"{first} minus {second}: {size} on {seeds}; fewer than {LEAST_SEEDS}, so nothing is claimed"
     if found.p < LEVEL:
-        word = "better" if found.interval.mean > 0 else "worse"
+        more, less = shown.metric.claims
+        word = more if found.interval.mean > 0 else less
         return f"{first} is {word} than {second}: {size} on {n} paired seeds"
     return f"{first} and {second} cannot be told apart: {size} on {n} paired seeds"
 

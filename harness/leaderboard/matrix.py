@@ -20,6 +20,7 @@ __all__ = ["Matrix", "Metric", "curve", "matrix"]
 Array = NDArray[np.float64]
 
 HEADLINE = "pass_at_1"
+RISING = ("accuracy", "pass_at_1", "pass_at_k")  # of other measures, such as lengths, more is not better
 AREA = "auc"
 
 
@@ -31,6 +32,16 @@ class Metric:
     measure: str
     task: str | None = None
     area: bool = False
+
+    @property
+    def rising(self) -> bool:
+        """Whether more of it is better."""
+        return self.measure in RISING
+
+    @property
+    def claims(self) -> tuple[str, str]:
+        """What is said of a method that is sure to have more of it, and less."""
+        return ("better", "worse") if self.rising else ("higher", "lower")
 
     @classmethod
     def parse(cls, text: str, trials: Iterable[Trial]) -> Metric:

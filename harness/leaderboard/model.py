@@ -49,7 +49,7 @@ class Difference:
     p_holm: float  # adjusted over the board's methods
     p_sign: float  # exact sign-flip, Holm-adjusted; NaN where the seeds cannot reach the level
     p_better: float  # probability of improvement, ties one half
-    verdict: str  # better, worse or ""
+    verdict: str  # better, worse or ""; of a measure of which more is not better: higher, lower or ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from harness.leaderboard.cells import number, scale
+from harness.leaderboard.cells import number, scale, title
 from harness.leaderboard.model import Board
 
 __all__ = ["footnotes"]
@@ -16,6 +16,11 @@ def footnotes(board: Board) -> list[str]:
     if board.provisional:
         lines.append("Provisional: fewer than 5 seeds, so this board claims nothing.")
     lines += list(board.notes)
+    if not board.metric.rising:
+        lines.append(
+            f"More {title(board)} is not better: verdicts say higher or lower, and rank 1, the first letter and "
+            "P(better) go to the highest."
+        )
     if any(row.inert for row in board.rows):
         lines.append("inert: the method's clip never took a token's gradient away here: the clip is not tested.")
     if board.target is not None:

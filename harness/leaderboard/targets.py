@@ -18,8 +18,6 @@ from harness.leaderboard.trials import Trial
 
 __all__ = ["Reached", "Target", "choose_target", "reached"]
 
-RISING = ("accuracy", "pass_at_1", "pass_at_k")  # of other measures more is not better: no target
-
 
 @dataclass(frozen=True)
 class Target:
@@ -43,7 +41,7 @@ def choose_target(text: str | None, scores: Matrix, metric: Metric, baseline: st
 
     `text` is a score as a share (0.45), or a percentage of the baseline's gain over the untrained policy (80%).
     """
-    if metric.measure not in RISING:
+    if not metric.rising:
         if text is not None:
             raise UsageError(f"--target {text}: {metric.measure} is no measure of which more is better")
         return None

@@ -9,9 +9,11 @@ from scipy import stats
 
 from harness.errors import UsageError
 from harness.leaderboard import board
+from harness.leaderboard.columns import footnotes
+from harness.leaderboard.duel import duel
 from harness.leaderboard.formats import as_markdown
 from harness.leaderboard.model import role_of
-from tests.leaderboard.fixtures import BUDGET, GRPO, write_demo, write_json, write_suite, write_trial
+from tests.leaderboard.fixtures import BUDGET, GRPO, write_demo, write_json, write_lines, write_suite, write_trial
 
 START = 0.25
 BASE = [0.40, 0.42, 0.38, 0.41, 0.39]
@@ -125,6 +127,24 @@ def test_controls_make_no_claims_and_cost_no_power(tmp_path):
     assert role_of("placebo") == "placebo"
     assert role_of("grpo+random-reward(share=1)") == "random-reward"
     assert role_of("placebo-like") == "method"
+
+
+def test_of_a_measure_of_which_more_is_not_better_nothing_is_called_better(tmp_path):
+    longer = {GRPO: [20.0, 21.0, 22.0, 21.0, 20.0], "dapo": [30.0, 31.1, 32.0, 31.0, 30.2]}
+    for method, lengths in longer.items():
+        for seed, length in enumerate(lengths):
+            path = write_trial(tmp_path, method, seed, [0.2, 0.4]) / "evaluations.jsonl"
+            records = [json.loads(line) for line in path.read_text().splitlines()]
+            for measured in records[-1]["tasks"].values():
+                measured["length"] = length
+            write_lines(path, records)
+    write_suite(tmp_path, list(longer), 5)
+    made = board(tmp_path, metric="length")
+    assert made.row("dapo").difference.verdict == "higher"
+    assert board(tmp_path, metric="length", baseline="dapo").row(GRPO).difference.verdict == "lower"
+    assert "dapo is higher than grpo(beta=0)" in duel(made, "dapo", GRPO).sentence
+    assert any(line.startswith("More length is not better") for line in footnotes(made))
+    assert not any("not better" in line for line in footnotes(board(tmp_path)))
 
 
 def test_a_placebo_that_differs_is_a_warning(tmp_path):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["forest", "task_forest"]
 
-MARKS = {"better": "^", "worse": "v"}
+MARKS = {"better": "^", "higher": "^", "worse": "v", "lower": "v"}
 ACROSS = 3  # tasks beside each other
 NONE_YET = "no row shares a seed with the baseline yet"
 
@@ -53,7 +53,7 @@ def forest(board: Board) -> Figure:
     claims = (
         "Provisional: fewer than 5 seeds, nothing is claimed."
         if board.provisional
-        else "Filled triangle: better or worse (Holm, .05); open circle: no claim."
+        else f"Filled triangle: {' or '.join(board.metric.claims)} (Holm, .05); open circle: no claim."
     )
     titled(
         figure,

@@ -54,7 +54,8 @@ def win_matrix(board: Board) -> Figure:
     ranked = sum(row.role in RANKED for row in board.rows)
     pairs = ranked * (ranked - 1) // 2
     told = (
-        f"Triangles: the row is better or worse than the column (paired t, Holm over {pairs} pairs, .05); "
+        f"Triangles: the row is {' or '.join(board.metric.claims)} than the column (paired t, Holm over {pairs} pairs, "
+        ".05); "
         f"{meaning}; controls are not tested."
         if meaning
         else f"Fewer than {LEAST_SEEDS} seeds in common: no pair is tested."
