@@ -15,7 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["ENVIRONMENT", "THREAD_VARIABLES", "Interrupt", "cores", "leave_out_plugins", "prepare", "single_threaded"]
+__all__ = [
+    "ENVIRONMENT", "THREAD_VARIABLES", "Interrupt", "cores", "leave_out_plugins", "prepare", "prepare_vllm",
+    "single_threaded",
+]  # fmt: skip
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -44,6 +47,25 @@ def prepare(threads: int | None = None) -> None:
     if threads is not None:
         for name in THREAD_VARIABLES:
             os.environ[name] = str(threads)
+
+
+@contextlib.contextmanager
+def prepare_vllm(cache_gib: int) -> Iterator[None]:
+    """What vLLM reads from the environment, before its import; the libraries that it preloads there leave with it."""
+    defaults = {
+        "VLLM_LOGGING_LEVEL": "ERROR",  # its warnings are many, one of them with a traceback, and mean nothing here
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # or the engines of all trials would sit on the same cores
+        "VLLM_CPU_KVCACHE_SPACE": str(cache_gib),
+    }
+    for name, value in {**ENVIRONMENT, **defaults}.items():
+        os.environ.setdefault(name, value)
+    preload = os.environ.get("LD_PRELOAD")
+    try:
+        yield
+    finally:
+        os.environ.pop("LD_PRELOAD", None)
+        if preload is not None:
+            os.environ["LD_PRELOAD"] = preload
 
 
 def leave_out_plugins() -> None:

