@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def of_samples(turns: Sequence[Mapping[str, Any]], k: int) -> list[Measure]:
                     place.setdefault(document["doc_id"], []).append(document[metric])
     found = []
     for (task, metric, chosen), rows in verdicts.items():
-        if any(isinstance(value, str) or value not in {0, 1} for row in rows.values() for value in row):
+        if not all(_is_verdict(value) for row in rows.values() for value in row):
             continue
         for one in dict.fromkeys((1, k)):
             values = [pass_at_k(len(row), int(sum(row)), one) for row in rows.values()]
@@ -87,6 +88,11 @@ def of_report(report: EvalReport) -> list[Measure]:
 
 def _label(metric: str, chosen: str) -> str:
     return metric if chosen == "none" else f"{metric} ({chosen})"
+
+
+def _is_verdict(value: Any) -> bool:
+    """Whether a metric of one answer is 0 or 1; some are pairs, texts or dictionaries."""
+    return isinstance(value, numbers.Number) and value in {0, 1}
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:

@@ -19,6 +19,7 @@ from harness.policies.sampler import Sampler
 __all__ = ["PolicyLM"]
 
 STREAM = "evaluation"  # its noise is its own: evaluating never moves what training draws
+OURS = "harness_"  # task names of bundled files: their documents have unique keys, those of others may be anything
 DEFAULT_TOKENS = 256  # lm-eval's own limit where a task names none
 DEFAULT_CONTEXT = 2048
 
@@ -80,8 +81,8 @@ class PolicyLM(LM):
         context, options = instance.args[0], instance.args[1]
         limit = self.max_tokens or int(options.get("max_gen_toks", DEFAULT_TOKENS))
         ids = self._fitting(instance, self._encode(context), limit)
-        known = instance.doc.get("key") if isinstance(instance.doc, dict) else None
-        key = str(known or f"{instance.task_name}/{instance.doc_id}")
+        ours = isinstance(instance.doc, dict) and str(instance.task_name).startswith(OURS)
+        key = str((ours and instance.doc.get("key")) or f"{instance.task_name}/{instance.doc_id}")
         greedy = Request(key, ids, 1, max_tokens=limit, greedy=True)
         if not _samples(options):
             return [greedy]
@@ -121,7 +122,8 @@ class PolicyLM(LM):
         from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
 
         totals = []
-        prefix = self.policy.encode_prompt("")[0] if not self.policy.chat else self.policy.pad_id
+        bos = self.policy.tokenizer.bos_token_id
+        prefix = next(token for token in (bos, *self.policy.stop_ids, self.policy.pad_id) if token is not None)
         for request in requests:
             windows = get_rolling_token_windows(
                 token_list=self.policy.encode(request.args[0]),
@@ -136,7 +138,7 @@ class PolicyLM(LM):
     @property
     def context(self) -> int:
         """How many tokens the model can see."""
-        return int(getattr(self.policy.model.config, "max_position_embeddings", DEFAULT_CONTEXT))
+        return self.policy.context or DEFAULT_CONTEXT
 
     def _score(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[float, bool]]:
         order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
@@ -165,11 +167,16 @@ class PolicyLM(LM):
         return str(getattr(self.policy.tokenizer, "name_or_path", ""))
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
-        """The conversation as one text, by the tokenizer's template."""
+        """The conversation as one text, by the template and its options as in training."""
+        said = self.policy.text
+        if chat_history and chat_history[0]["role"] == "system" and not said.takes_system:
+            system, chat_history = chat_history[0]["content"], chat_history[1:]
+            first = dict(chat_history[0])
+            chat_history = [first | {"content": f"{system}\n\n{first['content']}"}, *chat_history[1:]]
         return str(
             self.policy.tokenizer.apply_chat_template(
                 chat_history, tokenize=False, add_generation_prompt=add_generation_prompt,
-                continue_final_message=not add_generation_prompt,
+                continue_final_message=not add_generation_prompt, **said.options,
             )
         )  # fmt: skip
 

@@ -151,7 +151,7 @@ class EvaluationConfig(Section):
     problems: int = Field(500, ge=1)
     samples: int = Field(4, ge=1)
     temperature: float = Field(1.0, gt=0)
-    max_tokens: int | None = None  # None: the sampling section's
+    max_tokens: int | None = Field(None, ge=1)  # None: the sampling section's
     batch: int = Field(256, ge=1)
     split: Literal["test", "validation"] = "test"
     tasks: tuple[str, ...] = ()  # others than are trained on, lm-eval's too; measured, no part of the score

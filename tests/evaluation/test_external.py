@@ -140,7 +140,9 @@ def test_a_prompt_that_does_not_fit_keeps_its_end_and_is_told(tiny, folder):
 def test_only_verdicts_have_pass_at_k():
     def turn(values):
         rows = [
-            {"doc_id": i, "filter": "none", "metrics": ["em", "f1"], "em": v, "f1": v / 3} for i, v in enumerate(values)
+            {"doc_id": i, "filter": "none", "metrics": ["em", "f1", "bleu", "by"], "em": v, "f1": v / 3}
+            | {"bleu": (["a"], ["b"]), "by": {"a": 1}}
+            for i, v in enumerate(values)
         ]
         return {"samples": {"t": rows}}
 

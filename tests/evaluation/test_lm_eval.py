@@ -10,6 +10,8 @@ from lm_eval.tasks import TaskManager
 from harness.evaluation.bundled import TASK_FILES
 from harness.evaluation.model import PolicyLM
 from harness.evaluation.quiet import silent
+from harness.policies.policy import Policy
+from harness.policies.random import tiny_policy
 
 
 @pytest.fixture
@@ -49,6 +51,36 @@ def test_rolling_likelihood_counts_every_token_once(tiny, model):
     with torch.no_grad():
         logits = tiny.model(torch.tensor([tiny.encode_prompt("") + ids])).logits[0, :-1].log_softmax(-1)
     assert total == pytest.approx(logits.gather(1, torch.tensor(ids)[:, None]).sum().item(), abs=1e-4)
+
+
+TEMPLATE = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    "{{ strftime_now('%Y') }}{% for m in messages %}{{ m['content'] }};{% endfor %}{{ 'short' if brief }}"
+)
+
+
+def test_conversations_are_written_as_in_training():
+    tokenizer = tiny_policy().tokenizer
+    tokenizer.chat_template = TEMPLATE
+    policy = Policy(tiny_policy().model, tokenizer, chat_options={"brief": True})
+    model = PolicyLM(policy, seed=0, chat=True)
+    turns = [{"role": "system", "content": "be"}, {"role": "user", "content": "hi"}]
+    assert model.apply_chat_template(turns) == policy.text.rendered("hi", "be") == "2024be\n\nhi;short"
+    assert turns[1] == {"role": "user", "content": "hi"}
+    texts = [instance("loglikelihood_rolling", "a text")]
+    plain = PolicyLM(tiny_policy(), seed=0).loglikelihood_rolling(texts)
+    assert model.loglikelihood_rolling(texts) == plain, "a text begins as without a template"
+
+
+def test_documents_of_others_may_have_a_column_named_key(model):
+    def asked(doc_id, task):
+        options = {"until": [], "max_gen_toks": 9, "do_sample": True}
+        return Instance("generate_until", {"key": "A"}, ("12=", options), 0, (task, doc_id, 1))
+
+    one, two = model.generate_until([asked(0, "t"), asked(1, "t")])
+    assert one != two
+    one, two = model.generate_until([asked(0, "harness_math"), asked(1, "harness_math")])
+    assert one == two
 
 
 def test_a_long_context_keeps_its_end(tiny, model):
