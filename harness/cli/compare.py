@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli import options
 from harness.cli.leaderboard import OUT, PLUGIN_HELP, canonical, load_board, runs_of
 from harness.errors import HarnessError, UsageError, nearest
 
@@ -68,7 +69,7 @@ def draw(shown: Board, first: str, second: str, folder: Path) -> None:
         figure = discordance(shown, first, second)
     except NoDataError as error:
         raise UsageError(f"--figures: {error}") from None
-    folder.mkdir(parents=True, exist_ok=True)
+    options.folder("--figures", folder)
     for form in ("png", "svg"):
         typer.echo(str(write_figure(figure, folder / f"discordance.{form}")), err=True)
 

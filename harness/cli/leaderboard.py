@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import options
 from harness.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
         raise UsageError("--figures: --export FOLDER says where to write them")
     directories = [runs_of(suite, out) for suite in suites]
     board = load_board(directories, metric, baseline, plugin or (), reduce=reduce, target=target)
+    if export is not None:
+        options.folder("--export", export)
     show(board, form, columns)
     if export is not None:
         from harness.leaderboard.export import export as write

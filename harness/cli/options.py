@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from harness.errors import UsageError, nearest
 if TYPE_CHECKING:
     from harness.suites.store import RunDirectory
 
-__all__ = ["run_directory", "shard", "value"]
+__all__ = ["folder", "run_directory", "shard", "value"]
 
 T = TypeVar("T")
 
@@ -23,6 +24,17 @@ def value(option: str, text: str, parse: Callable[[str], T]) -> T:
         return parse(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
+
+
+def folder(option: str, path: Path) -> Path:
+    """The folder to write to, made where it is not there. Raises UsageError where that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}; name a folder that can be written") from None
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"{option} {path}: may not be written; name another folder")
+    return path
 
 
 def shard(text: str) -> tuple[int, int]:

@@ -50,7 +50,7 @@ def power(  # noqa: PLR0917 - each is an option of the command line
     if suite is None and std is None:
         raise UsageError("name a suite that has run, or give the deviation over seeds with --std")
     board, kept = measured(suite, out, metric, baseline, plugin or (), given=std is not None)
-    by = scale(board) if board else 100.0 if abs(effect) < 1 else 1.0
+    by = scale(board) if board else 100.0 if kept or abs(effect) < 1 else 1.0  # reference results are of scores
     if by == 100 and abs(effect) >= 1:
         raise UsageError(f"--effect {effect:g}: scores are shares here, write 0.03 for 3 points")
     known = board or kept

@@ -45,7 +45,7 @@ def board(
     budget to target, see `choose_target`.
     """
     if reduce not in REDUCTIONS:
-        raise UsageError(f"reduce {reduce!r}: write mean or iqm.{nearest(reduce, REDUCTIONS)}")
+        raise UsageError(f"--reduce {reduce}: write mean or iqm")
     directories = [directory] if isinstance(directory, Path) else list(directory)
     trials, suite = merged(directories)
     rules = {int(trial.config.get("rules", 1)) for trial in trials}

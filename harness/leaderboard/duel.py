@@ -169,9 +169,13 @@ def thousands(value: float) -> str:
 def notes(shown: Board, rows: Sequence[Row], told: Items | None) -> list[str]:
     """What makes the numbers less than certain, or keeps items from being shown."""
     said = []
+    exported = any(trial.told for trial in shown.matrix.trials.values())
     if told is None:
-        whose = " (`untrained.jsonl`, which older trials lack)" if UNTRAINED in {row.method for row in rows} else ""
+        lacking = "an export lacks" if exported else "older trials lack"
+        whose = f" (`untrained.jsonl`, which {lacking})" if UNTRAINED in {row.method for row in rows} else ""
         said.append(f"no items to compare: no seed has the answers of both{whose}")
+    elif told.texts_missing and exported:
+        said.append("an export has no answers to show: name the directory of the runs to read them")
     elif told.texts_missing:
         said.append("answers that are not shown are of trials made before answers were kept; a new run keeps them")
     said += [

@@ -57,7 +57,8 @@ class Metric:
             known[f"{task}/{AREA}"] = (HEADLINE, task, True)
             known |= {f"{task}/{measure}": (measure, task, False) for measure in measures}
         if text not in known:
-            raise UsageError(f"unknown metric {text!r}.{nearest(text, known)}")
+            named = f" There is {', '.join(['score', AREA, *measures, *tasks])}, and TASK/MEASURE."
+            raise UsageError(f"unknown metric {text!r}.{nearest(text, known) or named}")
         return cls(text, *known[text])
 
     def tasks(self, tasks: Sequence[str]) -> tuple[str, ...]:

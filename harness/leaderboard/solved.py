@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.leaderboard.model import UNTRAINED, Board
-from harness.leaderboard.trials import read_lines
+from harness.leaderboard.trials import Trial, read_lines
 
 __all__ = ["Example", "Items", "Problems", "items"]
 
@@ -82,9 +82,20 @@ def said(board: Board, method: str, seed: int) -> Said:
     trials = board.matrix.trials
     if method != UNTRAINED:
         trial = trials.get((method, seed))
-        return read_items(trial.path / LAST) if trial is not None and trial.ended else {}
+        return of_trial(trial) if trial is not None and trial.ended else {}
     paths = [trials[name, seed].path / FIRST for name in board.matrix.methods if (name, seed) in trials]
     return next((found for path in paths if (found := read_items(path))), {})
+
+
+def of_trial(trial: Trial) -> Said:
+    """The items of a trial's last evaluation; an exported one has verdicts but no texts."""
+    if not trial.told:
+        return read_items(trial.path / LAST)
+    return {
+        (task, key): {"greedy": right}
+        for task, found in trial.answers.items()
+        for key, right in zip(found.keys, found.greedy.tolist(), strict=True)
+    }
 
 
 def read_items(path: Path) -> Said:

@@ -118,6 +118,18 @@ def test_wrong_names_are_one_line_with_the_nearest_known(out, arguments, message
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_folder_that_cannot_be_written_is_one_line(out, tmp_path, place):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"--export .*: (File exists|Not a directory); name a folder"):
+        call("leaderboard", "tiny", "--out", out, "--export", tmp_path / place)
+
+
+def test_an_unknown_metric_is_told_what_there_is(out):
+    with pytest.raises(UsageError, match=r"unknown metric 'xyz'\. There is score, auc, accuracy, .*TASK/MEASURE"):
+        call("leaderboard", "tiny", "--out", out, "--metric", "xyz")
+
+
 def test_compare(out):
     text = call("compare", "dr-grpo", GRPO, "tiny", "--out", out).stdout
     assert "nothing is claimed" in text

@@ -12,6 +12,7 @@ from harness.cli import compare
 from harness.errors import UsageError
 from harness.leaderboard import board, duel_text
 from harness.leaderboard.duel import duel
+from harness.leaderboard.scores import items_table, scores_table
 from tests.leaderboard.fixtures import GRPO, write_lines, write_suite, write_trial
 
 # greedy verdicts on four items, untrained, then of each method: one item gained, one lost, in both seeds
@@ -90,6 +91,22 @@ def test_trials_without_answers_say_so(runs):
     found = duel(board(runs), "rloo", "untrained")
     assert found.items is None
     assert any("older trials lack" in note for note in found.notes)
+
+
+def test_an_export_tells_which_items_changed_but_not_the_answers(runs, tmp_path):
+    made = board(runs)
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    scores_table(made).to_parquet(folder / "scores.parquet", index=False)
+    items_table(made).to_parquet(folder / "items.parquet", index=False)
+    whole, found = duel(made, "rloo", GRPO), duel(board(folder, baseline=GRPO), "rloo", GRPO)
+    assert (found.items.asked, found.items.solved, found.items.lost) == (8, whole.items.solved, whole.items.lost)
+    assert found.items.tasks == whole.items.tasks
+    assert [one.key for one in found.items.newly_solved] == [one.key for one in whole.items.newly_solved]
+    assert "an export has no answers to show: name the directory of the runs to read them" in found.notes
+    found = duel(board(folder, baseline=GRPO), "rloo", "untrained")
+    assert found.items is None
+    assert any("`untrained.jsonl`, which an export lacks" in note for note in found.notes)
 
 
 def test_items_of_a_trial_that_goes_on_do_not_count(runs):

@@ -95,6 +95,8 @@ def test_without_runs_the_reference_results_tell(tmp_path):
     kept = reference("tiny")
     wanted = [one.alone for one in plan(kept.spreads, 0.03)]
     assert f"About {wanted[1]} as the one planned comparison" in text
+    with pytest.raises(UsageError, match=r"write 0\.03 for 3 points"):  # as where the suite has run
+        call("tiny", "--effect", 3, "--out", tmp_path)
 
 
 def test_without_any_data_one_line_says_what_to_run(tmp_path):
