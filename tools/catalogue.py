@@ -17,6 +17,7 @@ from pathlib import Path
 from harness.hookspecs import HOOKS
 from harness.host.plugin import slug_of
 from harness.host.reading import Card, read_classes
+from harness.host.source_cache import SourceCache
 
 ROOT = Path(__file__).parents[1]
 PLUGINS = ROOT / "plugins"
@@ -26,14 +27,20 @@ COMMENT = "# one line per first-party method, written by tools/catalogue.py; thi
 
 
 def methods() -> dict[str, tuple[str, Card]]:
-    """Slug -> (module, card) of every `@method` class of harness_papers. Exits with 1 where a slug comes twice."""
+    """Slug -> (module, card) of every `@method` class of harness_papers, with what it inherits.
+
+    Exits with 1 where a slug comes twice.
+    """
     found: dict[str, tuple[str, Card]] = {}
+    sys.path.insert(0, str(PLUGINS))  # parent classes are found as Python finds modules
+    sources = SourceCache(ROOT, {})
     for path in sorted((PLUGINS / "harness_papers").rglob("*.py")):
         module = ".".join(path.relative_to(PLUGINS).with_suffix("").parts)
         cards, _ = read_classes(path.read_text(encoding="utf-8"), module.rpartition(".")[0])
-        for card in cards.values():
-            if not card.is_method:
+        for own in cards.values():
+            if not own.is_method:
                 continue
+            card = sources.describe(module, own.attr)[1] or own
             slug = card.literal("name") or slug_of(card.attr)
             if slug in found:
                 sys.exit(f"{slug!r} is the name of {module}:{card.attr} and of {found[slug][0]}:{found[slug][1].attr}")
