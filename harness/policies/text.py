@@ -89,6 +89,8 @@ class Text:
 
     def decode_all(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The texts of many rows of tokens, special ones included."""
+        if not len(rows):  # transformers 5.19 has one text for no rows
+            return []
         return list(
             self.tokenizer.batch_decode(
                 [list(row) for row in rows], skip_special_tokens=False, clean_up_tokenization_spaces=False

@@ -417,3 +417,12 @@ def test_a_server_that_refuses_or_is_not_there_is_one_line(tmp_path: Path) -> No
         Server(url, 10).load(tmp_path)
     with pytest.raises(HarnessError, match=r"does not answer.*vllm serve"):
         Server("http://127.0.0.1:9", 2)
+
+
+def test_no_rows_have_no_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transformers that vLLM 0.32 asks for answers with one."""
+    policy = tiny_policy()
+    assert policy.token_texts([5, 6]) == policy.token_texts([5, 6])
+    monkeypatch.setattr(type(policy.tokenizer), "batch_decode", lambda *_, **__: [""])
+    assert policy.decode_all([]) == []
+    assert policy.token_texts([5, 6]) == policy.token_texts([6, 5])[::-1]
