@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.leaderboard.cells import name
 from harness.leaderboard.columns import Column, columns, footnotes, number, scale, select, title
+from harness.leaderboard.figures.names import shown_names
 from harness.leaderboard.formats import heading
 from harness.leaderboard.model import CONTROLS, UNTRAINED, Board
 
@@ -19,6 +21,8 @@ STYLES = {"better": "green", "worse": "red"}
 GAP = 2  # between columns
 LEAST = 3  # columns that are never left out
 BARE = 5  # columns for which the score gives up its interval
+NAMED = 4  # columns for which names are cut: method, score, difference and verdict
+SHORTEST = 16  # characters of a name, whatever the width
 # what is shown while it fits, the most needed first; the score, which is named after the metric, comes second
 COMPACT = (
     "method", "", "difference", "verdict", "n", "p", "letters", "failures", "to target", "rank", "waste", "steps",
@@ -50,24 +54,44 @@ class as_table:  # noqa: N801 - it is used as a function
         yield table
         for line in footnotes(self.board):
             yield Text(line, style="bold yellow" if line.startswith("WARNING") else "dim")
+        if any(shown[0].text(row) != name(row) for row in self.board.rows):
+            yield Text("Long names are cut: --columns all has them whole.", style="dim")
         left = len(columns(self.board)) - len(shown)
         if self.names is None and left:
             yield Text(f"{left} more columns: --columns all, or --columns with the names that you want.", style="dim")
 
 
 def fitting(board: Board, width: int) -> list[Column]:
-    """The compact columns that say something and fit, in the board's order; if it is narrow, the score's mean only."""
+    """The compact columns that say something and fit, in the board's order.
+
+    If it is narrow, the score has its mean only, and long names are cut.
+    """
     said = [column for column in columns(board) if any(column.text(row) not in {"-", "0"} for row in board.rows)]
-    need = {**{name: i for i, name in enumerate(COMPACT)}, title(board): 1}
-    by_need = sorted((c for c in said if c.title in need), key=lambda column: need[column.title])
-    if table_width(board, by_need[:BARE]) > width:
-        said, by_need = ([mean_only(board, column) for column in some] for some in (said, by_need))
+    if table_width(board, by_need(board, said)[:BARE]) > width:
+        said = [mean_only(board, column) for column in said]
+    room = width - GAP - table_width(board, by_need(board, said)[1:NAMED])
+    said = [short_names(board, column, room) for column in said]
     kept: list[Column] = []
-    for column in by_need:
+    for column in by_need(board, said):
         if len(kept) < LEAST or table_width(board, [*kept, column]) <= width:
             kept.append(column)
     titles = {column.title for column in kept}
     return [column for column in said if column.title in titles]
+
+
+def by_need(board: Board, shown: list[Column]) -> list[Column]:
+    """The compact ones of the columns, the most needed first."""
+    need = {**{heading: i for i, heading in enumerate(COMPACT)}, title(board): 1}
+    return sorted((c for c in shown if c.title in need), key=lambda column: need[column.title])
+
+
+def short_names(board: Board, column: Column, room: int) -> Column:
+    """The methods with their names cut so that they and their marks fit, no two alike; any other column as it is."""
+    if column.title != "method" or max(len(column.text(row)) for row in board.rows) <= room:
+        return column
+    marks = max(len(column.text(row)) - len(row.method) for row in board.rows)
+    short = shown_names([row.method for row in board.rows], max(room - marks, SHORTEST))
+    return replace(column, text=lambda row: name(replace(row, method=short[row.method])))
 
 
 def mean_only(board: Board, column: Column) -> Column:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from harness.leaderboard import board
 from harness.leaderboard.colours import BASELINE, colours, looks
-from harness.leaderboard.columns import columns, number, probability
+from harness.leaderboard.columns import columns, number, points, probability
 from harness.leaderboard.duel import duel
 from harness.leaderboard.export import export
 from harness.leaderboard.formats import as_csv, as_json, as_markdown, trials_csv
@@ -44,6 +44,26 @@ def test_the_table_fits_its_terminal(made, width):
     assert all(word in header for word in ("score", "difference", "verdict"))
     assert len([line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line]) == 0
     assert any("dapo+f-grpo(gamma=2)" in line and "+6.5 [+3.6, +9.3]" in line for line in lines)
+
+
+def test_long_names_are_cut_before_numbers_are(tmp_path):
+    """Two stacks that differ at their ends only, on 80 columns: told apart, with every number whole."""
+    stack = "dapo(clip_high=0.28,clip_low=0.2)+f-grpo(gamma=2.0)+off-policy-filter(limit=4,mode='soft')"
+    for seed in range(5):
+        for method, gain in ((GRPO, 0.0), (stack, 0.1), (f"{stack}+more(x=1)", 0.12)):
+            write_trial(tmp_path, method, seed, [0.2, 0.4 + gain + seed / 100 + gain * (seed % 2) / 10])
+    write_suite(tmp_path, [GRPO, stack], 5)
+    made = board(tmp_path)
+    text = printed(made, 80)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    for row in made.rows:
+        found = row.difference
+        numbers = f"{points(made, found.interval, sign=True)}  {found.verdict or '-'}" if found else f"{row.n}  "
+        assert any(number(100 * row.score.mean) in line and numbers in line for line in lines), row.method
+    assert len({line.split()[0] for line in lines if line.startswith("dapo")}) == 2
+    assert "Long names are cut" in text
+    assert "Long names are cut" not in printed(made, 200)
 
 
 def test_marks_and_footnotes(made):
