@@ -7,6 +7,7 @@ modules of its own over the same memory.
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -66,10 +67,14 @@ def adapted(model: Any, lora: Lora) -> Any:
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]), _quietly():
         torch.manual_seed(SEED)
+        head = model.get_output_embeddings()
         try:
-            return peft.get_peft_model(model, settings)
-        except ValueError as error:
-            raise UsageError(f"policy.lora: {str(error).strip().splitlines()[0]}") from error
+            made = peft.get_peft_model(model, settings)
+        except (ValueError, re.error) as error:
+            raise UsageError(f"policy.lora.targets {targets!r}: {str(error).strip().splitlines()[0]}") from error
+        if made.get_output_embeddings() is not head:
+            raise UsageError("policy.lora.targets: the head computes in float32 and takes no adapter; leave it out")
+        return made
 
 
 def _adaptable(module: Any) -> bool:

@@ -59,7 +59,7 @@ class Policy:
             raise UsageError(f"policy dtype {precision!r} is unknown.{nearest(precision, PRECISIONS)}")
         self.precision = precision
         self.dtype = PRECISIONS[precision]
-        self.device = torch.device(device)
+        self.device = _device(device)
         self.text = Text(tokenizer, chat=chat, options=chat_options)
         self.tokenizer = tokenizer
         self.manner = manner
@@ -284,6 +284,19 @@ class Policy:
         prompt_mask = torch.ones_like(prompt_ids) if prompt_mask is None else prompt_mask
         mask = torch.ones_like(completion_ids) if mask is None else mask
         return self.forward(prompt_ids, prompt_mask, completion_ids, mask, temperature=temperature).logp
+
+
+def _device(name: str) -> torch.device:
+    """The device of a name; UsageError where there is none of it."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UsageError(f"policy.device {name!r} is no device; give cpu, cuda or cuda:1") from None
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            raise UsageError(f"policy.device {name!r}: torch sees {count} CUDA devices here; give cpu or one of them")
+    return device
 
 
 def _hashed(state: Any, tensors: Mapping[str, Tensor]) -> str:

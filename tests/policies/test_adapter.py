@@ -148,6 +148,14 @@ def test_targets_are_named():
     assert {n.split(".")[-4] for n, p in named.named_parameters() if p.requires_grad} == {"q_proj", "v_proj"}
     with pytest.raises(UsageError, match=r"no layer 'q_pro'. Did you mean 'q_proj'"):
         adapted(network("llama"), LoraConfig(targets=("q_pro",)))
+    for targets, message in {
+        "(": "missing",
+        "nothing": "not found",
+        ("lm_head",): "the head computes in float32",
+    }.items():
+        with pytest.raises(UsageError, match=rf"policy\.lora\.targets.*{message}") as raised:
+            adapted(network("llama"), LoraConfig(targets=targets))
+        assert "\n" not in str(raised.value)
 
 
 def test_dropout_is_refused():

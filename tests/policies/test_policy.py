@@ -144,3 +144,10 @@ def test_a_clone_is_frozen_and_stays():
     assert torch.equal(out, before)
     assert not out.requires_grad
     assert policy.forward(*batch_of(policy, ROWS)).logp.requires_grad
+
+
+@pytest.mark.parametrize("device", ["cud", "cuda:99", ""])
+def test_a_device_that_is_not_there_is_one_line(device):
+    with pytest.raises(UsageError, match=rf"policy\.device '{device}'") as raised:
+        Policy.load("embedded", device=device)
+    assert "\n" not in str(raised.value)
