@@ -99,6 +99,7 @@ class Matrix:
     tasks: tuple[str, ...]
     final: Array  # [M, S, K], in the metric
     untrained: Array  # [M, S, K], first evaluation
+    end: Array  # [M, S, K], the measure after the budget is spent, also where the metric is an area
     area: Array  # [M, S, K], mean of the measure over the budget
     trials: dict[tuple[str, int], Trial] = field(repr=False)
     reduce: str = "mean"
@@ -131,7 +132,7 @@ def matrix(
     """Fill the matrix: ended trials score their last evaluation, failures the lower of that and the untrained one."""
     tasks = metric.tasks(known_names(trials)[0])
     shape = (len(methods), len(seeds), len(tasks))
-    final, untrained, area = (np.full(shape, math.nan) for _ in range(3))
+    untrained, end, area = (np.full(shape, math.nan) for _ in range(3))
     index = {(trial.method, trial.seed): trial for trial in trials}
     curves = {key: curve(trial, metric, tasks) for key, trial in index.items()}
     starts = start_of_seed(curves)
@@ -147,13 +148,13 @@ def matrix(
             untrained[m, s] = start
             if not trial.ended:
                 continue
-            end = ended_at(trial, start, values, reduce)
+            last = end[m, s] = ended_at(trial, start, values, reduce)
             area[m, s] = [
-                statistics.area_under_curve(progress, values[:, k], float(end[k])) if len(values) else end[k]
+                statistics.area_under_curve(progress, values[:, k], float(last[k])) if len(values) else last[k]
                 for k in range(len(tasks))
             ]
-            final[m, s] = area[m, s] if metric.area else end
-    return Matrix(tuple(methods), tuple(seeds), tasks, final, untrained, area, index, reduce, curves)
+    final = area if metric.area else end
+    return Matrix(tuple(methods), tuple(seeds), tasks, final, untrained, end, area, index, reduce, curves)
 
 
 def start_of_seed(curves: dict[tuple[str, int], tuple[Array, Array]]) -> dict[int, Array]:

@@ -70,22 +70,11 @@ def number(text: str, part: str) -> float:
 
 
 def over_seeds(scores: Matrix, method: str) -> tuple[float, float]:
-    """Untrained and final score of a method by its curves, means over its ended trials; NaN without any."""
-    ends = [ends_of(scores, trial) for trial in scores.of(method) if trial.ended]
-    known = [pair for pair in ends if not any(map(math.isnan, pair))]
-    if not known:
-        return math.nan, math.nan
-    start, end = np.array(known).mean(axis=0)
-    return float(start), float(end)
-
-
-def ends_of(scores: Matrix, trial: Trial) -> tuple[float, float]:
-    """The first and the last point of a trial's curve; a failed one ends no higher than it began."""
-    values = reduced(scores, trial)
-    if not values.size:
-        return math.nan, math.nan
-    first, last = float(values[0]), float(values[-1])
-    return first, last if trial.status == "done" else min(first, last)
+    """Untrained and final score of a method, whatever the metric: means over its ended trials; NaN without any."""
+    row = scores.row(method)
+    start, end = (statistics.per_seed(values[row], scores.reduce) for values in (scores.untrained, scores.end))
+    ended = ~np.isnan(end)
+    return float(statistics.moments(start[ended])[1]), float(statistics.moments(end[ended])[1])
 
 
 def reduced(scores: Matrix, trial: Trial) -> NDArray[np.float64]:

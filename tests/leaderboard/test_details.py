@@ -90,6 +90,14 @@ def test_other_targets(tmp_path):
     assert board(tmp_path, metric="length").target is None
 
 
+@pytest.mark.parametrize("metric", ["score", "auc"])
+def test_the_target_counts_a_baseline_trial_that_failed_before_it_was_evaluated(tmp_path, metric):
+    """It scores what the untrained policy did under its seed, so the target is the mean that the board shows."""
+    write_rows(tmp_path, {GRPO: BASE, "best": shifted(0.2)})
+    write_trial(tmp_path, GRPO, 4, [], status="failed")
+    assert board(tmp_path, metric=metric).target.score == pytest.approx(board(tmp_path).row(GRPO).score.mean)
+
+
 def test_a_failed_trial_misses_even_a_target_that_it_had_passed(tmp_path):
     write_rows(tmp_path, {GRPO: BASE, "raft": shifted(0.2)})
     write_trial(tmp_path, "raft", 0, [START, 0.9], status="diverged", progress=[0, 0.5])
@@ -165,7 +173,7 @@ def test_interquartile_mean(tmp_path):
     assert board(tmp_path).row(GRPO).score.mean == pytest.approx(0.45)
     assert "score (IQM)" in as_markdown(made)
     assert select(made, "score")[1].title == "score (IQM)"
-    with pytest.raises(UsageError, match="Did you mean 'iqm'"):
+    with pytest.raises(UsageError, match="--reduce iqn: write mean or iqm"):
         board(tmp_path, reduce="iqn")
 
 

@@ -143,7 +143,8 @@ def test_a_failed_trial_goes_on_at_what_it_scores(tmp_path):
     write_trial(tmp_path, GRPO, 0, [0.2, 0.4, 0.6])
     write_trial(tmp_path, GRPO, 1, [0.2, 0.5], status="failed", progress=[0, 0.5])
     write_suite(tmp_path, [GRPO], 2)
-    assert score_band(board(tmp_path), GRPO).mean.tolist() == pytest.approx([0.2, 0.45, 0.4])
+    for metric in ("score", "auc"):
+        assert score_band(board(tmp_path, metric=metric), GRPO).mean.tolist() == pytest.approx([0.2, 0.45, 0.4])
 
 
 def test_tokens_generated_and_trained(runs):

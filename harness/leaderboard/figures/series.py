@@ -82,10 +82,11 @@ def score_band(board: Board, method: str, against: str = "share") -> Band:
 
 def level_after(board: Board, trial: Trial, last: float) -> float:
     """What a trial scores after its last evaluation: a failed one by the rules, else the same."""
-    if trial.status not in FAILURES or board.metric.area:
+    if trial.status not in FAILURES:
         return last
     matrix = board.matrix
-    return float(matrix.scores[matrix.row(trial.method), matrix.seeds.index(trial.seed)])
+    end = matrix.end[matrix.row(trial.method), matrix.seeds.index(trial.seed)]
+    return float(statistics.per_seed(end, matrix.reduce))
 
 
 def tokens_at(grid: Array, trials: Sequence[Trial], name: str) -> Array | None:
