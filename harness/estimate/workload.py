@@ -58,7 +58,8 @@ def workload(config: TrialConfig, step: Cost, prompt: float, completion: float, 
     budget, sampling = config.budget, config.sampling
     each = seconds if budget.currency == "seconds" else float(getattr(step, budget.currency))
     steps = float(math.floor(budget.limit / each + 1e-9)) if each > 0 else 0.0
-    asked = len(config.tasks) * config.evaluation.problems * (1 + config.evaluation.samples)
+    tasks = len(config.tasks) + len(config.evaluation.tasks)  # a group counts as one
+    asked = tasks * config.evaluation.problems * (1 + config.evaluation.samples)
     return Workload(
         steps=steps, compute=steps * step.compute, generated=steps * step.tokens, longest=sampling.max_tokens,
         rollouts=step.rollouts, evaluations=evaluations(config.evaluation.every), evaluated=float(asked),

@@ -149,7 +149,7 @@ def _programs(policy: Policy, like: str, asking: Asking, sandbox: Any) -> list[M
     from harness.tasks.hf import DatasetTask
     from harness.training.config import EvaluationConfig
 
-    task = DatasetTask(like=like)
+    task = DatasetTask(like=like, sandbox=getattr(sandbox, "mode", "namespaces"))
     problems = asking.limit or len(task.problems("test"))
     config = EvaluationConfig(
         problems=problems, samples=max(asking.samples, 1), temperature=asking.temperature,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.policies.policy import Policy
     from harness.training.config import EvaluationConfig
 
-__all__ = ["BOTH", "check_others", "evaluate_others", "split_names"]
+__all__ = ["BOTH", "check_others", "evaluate_others", "run_programs", "split_names"]
 
 # Bundled mappings whose names lm-eval has too: asked as lm-eval asks, so that numbers compare with other people's.
 BOTH = frozenset({"gsm8k", *CODE_TASKS})
@@ -25,6 +25,12 @@ def split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     known = set(task_names()) - BOTH
     ours = [name for name in names if name in known or name.endswith((".yaml", ".yml"))]
     return ours, [name for name in names if name not in ours]
+
+
+def run_programs(names: Sequence[str]) -> bool:
+    """Whether any of these tasks runs what a model writes; the data are not read."""
+    ours, theirs = split_names(names)
+    return any(name in CODE_TASKS for name in theirs) or any(load_task(name).needs_sandbox for name in ours)
 
 
 def check_others(names: Sequence[str]) -> None:

@@ -38,11 +38,13 @@ def check_suite(suite: Suite) -> list[str]:
         if name not in columns:
             raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
     resolve(suite.policy.model, suite.policy.revision)
+    programs = any(getattr(task, "needs_sandbox", False) for task in tasks)
     if suite.evaluation.tasks:
-        from harness.evaluation.others import check_others
+        from harness.evaluation.others import check_others, run_programs
 
         check_others(suite.evaluation.tasks)
-    if any(getattr(task, "needs_sandbox", False) for task in tasks):
+        programs = programs or run_programs(suite.evaluation.tasks)
+    if programs:
         _try_sandbox(suite)
     return [note for task in tasks for note in task.notes()]
 

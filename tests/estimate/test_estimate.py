@@ -50,6 +50,8 @@ def test_steps_are_those_that_fit_the_budget() -> None:
     work = workload(trial, Cost(compute=300, tokens=20, rollouts=8), prompt=10, completion=5)
     assert (work.steps, work.compute, work.generated) == (3, 900, 60)
     assert work.evaluated == 400 * 3  # greedy and two samples a problem
+    more = config("budget.compute=1000", "evaluation.tasks=[word-problems]")
+    assert workload(more, Cost(compute=300), prompt=10, completion=5).evaluated == 2 * work.evaluated
 
 
 def test_a_budget_of_seconds_buys_steps_by_their_time() -> None:

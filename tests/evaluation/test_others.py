@@ -6,10 +6,11 @@ import pytest
 
 from harness.errors import UsageError
 from harness.evaluation import evaluate
-from harness.evaluation.others import check_others, split_names
+from harness.evaluation.others import check_others, run_programs, split_names
 from harness.suites.trial import run
 from harness.training.config import EvaluationConfig, TrialConfig
 from harness.training.result import trial_key
+from harness.training.setup import open_sandbox
 
 CONFIG = {"problems": 3, "samples": 2}
 
@@ -48,6 +49,17 @@ def test_names_are_told_apart_and_checked_before_anything_runs(sums, monkeypatch
     check_others(["math", "gsm8k"])
     assert asked[0][0] == ["gsm8k"]
     assert "word-problems" in asked[0][1]
+
+
+def test_their_programs_run_as_the_suite_says(sums):
+    assert run_programs(["math", "mbpp"])
+    assert run_programs(["code"])
+    assert not run_programs(["math", sums, "gsm8k"])
+    settings = {"suite": "a", "method": "grpo", "budget": {"rollouts": 1}, "sandbox": "limits"}
+    settings["tasks"] = [{"task": "word-problems"}]
+    for tasks, mode in {("humaneval", sums): "limits", (sums,): None}.items():
+        with open_sandbox(TrialConfig(**settings, evaluation={"tasks": tasks})) as (_, sandbox):
+            assert getattr(sandbox, "mode", None) == mode
 
 
 def test_without_any_a_trial_keeps_its_key():
