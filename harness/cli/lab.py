@@ -53,7 +53,7 @@ def lab(  # noqa: PLR0917 -- typer reads options from the signature
         from harness.tracking import default_uri
 
         print(f"in MLflow: {log(study, files, tracking_uri or default_uri(out))}")
-    print(f"written: {', '.join(map(str, files))}; {study.seconds:.0f} s")
+    print(f"written: {', '.join(map(str, files))}; {study.seconds / 60:.1f} minutes of CPU")
 
 
 def _chosen(asked: list[str], installed: list[str]) -> list[str]:
