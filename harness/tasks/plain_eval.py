@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["Refused", "guard_builtin_eval", "guard_sympy", "vet_formula", "vet_values"]
@@ -42,7 +41,8 @@ def vet_formula(source: str) -> str:
     Raises Refused for anything else.
     """
     tree = _tree(source)
-    named = {id(argument) for node in ast.walk(tree) if _takes_texts(node) for argument in node.args}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = {id(argument) for call in calls if _takes_texts(call) for argument in call.args}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             _vet_call(node)
@@ -73,7 +73,7 @@ def guard_sympy() -> None:
 def guard_builtin_eval(package: str) -> None:
     """Make `eval` in the modules of a package, as far as they are imported, vet what it evaluates."""
 
-    def plain(source: Any, *scopes: Mapping[str, Any]) -> Any:
+    def plain(source: Any, *scopes: Any) -> Any:
         return eval(vet_values(str(source)), *scopes)  # noqa: S307
 
     for name, module in list(sys.modules.items()):
@@ -90,8 +90,8 @@ def _tree(source: str) -> ast.Expression:
         raise Refused("no Python") from error
 
 
-def _takes_texts(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TEXTS
+def _takes_texts(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in TEXTS
 
 
 def _vet_call(node: ast.Call) -> None:
