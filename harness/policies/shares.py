@@ -35,7 +35,7 @@ def divided(
     device = part.lengths.device
     joined = {name: _cat([found[name] for found in parts], pad * (name == "completion_ids")) for name in mine}
     texts = tuple(text for found in parts for text in found["texts"])
-    whole = {name: value.to(device) for name, value in joined.items()}
+    whole: dict[str, Any] = {name: value.to(device) for name, value in joined.items()}
     return dataclasses.replace(part, requests=tuple(requests), texts=texts, **whole)
 
 

@@ -65,7 +65,8 @@ def _watch(
     heartbeat: Callable[[dict[str, Any]], None],
 ) -> str | None:
     """Wait for all ranks. What the first that failed says of itself; None if none did."""
-    told, beat, until = False, {}, float("inf")
+    beat: dict[str, Any] = {}
+    told, until = False, float("inf")
     while any(process.poll() is None for process in ranks) and time.monotonic() < until:
         news = read_json(folder / "beat.json")
         if news != beat:

@@ -47,6 +47,8 @@ class Place:
         self.scratch = Path(tempfile.mkdtemp(prefix="harness-"))
         self.shared = False
         self.thread: threading.Thread | None = None
+        self.news: dict[str, Any] | None = None
+        self.end: dict[str, Any] | None = None
         self._reset()
 
     def begin(self, sent: Sent) -> dict[str, Any]:
@@ -92,8 +94,7 @@ class Place:
 
     def _reset(self) -> None:
         self.interrupt = runtime.Interrupt()
-        self.news: dict[str, Any] | None = None
-        self.end: dict[str, Any] | None = None
+        self.news = self.end = None
 
     def _run(self, job: Job) -> None:
         try:
