@@ -74,9 +74,11 @@ def _count(text: str) -> float:
     """'7.6B', '135M' or a plain number."""
     from harness.suites.schema import parse_amount
 
-    if text[-1:] in {"B", "b", "G"}:
-        return 1e9 * float(text[:-1])
-    return float(parse_amount(text))
+    number = text.strip()
+    try:
+        return 1e9 * parse_amount(number[:-1]) if number[-1:] in {"B", "b"} else parse_amount(number)
+    except ValueError:
+        raise ValueError(f"{text!r} is no size of a policy; write 7.6B, 135M or the number") from None
 
 
 def _measured(chosen: Suite, config: TrialConfig, number: int, workers: int, asked: list[str]) -> None:

@@ -84,12 +84,9 @@ def runs_of(suite: str, out: Path) -> Path:
     if given.is_dir() and any((given / name).is_file() for name in ("suite.yaml", "scores.parquet", "trials.csv")):
         return given
     if given.suffix in {".yaml", ".yml"}:
-        from harness import yaml12
-
         if not given.is_file():
             raise UsageError(f"no suite file {suite}")
-        data, _ = yaml12.load(given)
-        return out / str(data.get("name", given.stem))
+        return out / options.suite_name(suite)
     if not (out / suite).is_dir():
         known = [path.parent.name for path in out.glob("*/suite.yaml")]
         raise UsageError(f"no runs of {suite!r} in {out}: harness run {suite} makes them.{nearest(suite, known)}")

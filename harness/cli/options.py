@@ -13,7 +13,7 @@ from harness.errors import UsageError, nearest
 if TYPE_CHECKING:
     from harness.suites.store import RunDirectory
 
-__all__ = ["folder", "run_directory", "shard", "value"]
+__all__ = ["folder", "run_directory", "shard", "suite_name", "value"]
 
 T = TypeVar("T")
 
@@ -45,6 +45,13 @@ def shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def suite_name(file: str) -> str:
+    """What the suite of a file is called, by itself or by what it extends."""
+    from harness.suites.reader import read
+
+    return str(read(file).data.get("name", Path(file).stem))
+
+
 def run_directory(name: str, out: Path | None) -> RunDirectory:
     """The runs of a suite given by bundled name, by path, or by the name or path of its run directory."""
     from harness.suites.store import DEFAULT_OUT, RunDirectory
@@ -52,9 +59,7 @@ def run_directory(name: str, out: Path | None) -> RunDirectory:
     if (Path(name) / "suite.yaml").is_file():
         return RunDirectory(Path(name))
     if name.endswith((".yaml", ".yml")):
-        from harness.suites.reader import read
-
-        name = str(read(name).data.get("name", Path(name).stem))
+        name = suite_name(name)
     found = RunDirectory.of(name, out)
     if not found.suite_file.is_file():
         base = out or DEFAULT_OUT

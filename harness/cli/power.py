@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import options
 from harness.cli.leaderboard import OUT, PLUGIN_HELP, load_board, runs_of
 from harness.errors import UsageError
 
@@ -82,7 +83,7 @@ def measured(
         if not given:
             spreads(board)
     except UsageError as error:
-        name = Path(suite).stem if suite.endswith((".yaml", ".yml")) else suite
+        name = options.suite_name(suite) if Path(suite).is_file() else suite
         kept = reference(name) if metric == "score" and baseline is None else None
         if kept is None and given:
             raise

@@ -93,6 +93,9 @@ def test_the_command_without_a_model(capsys: pytest.CaptureFixture[str]) -> None
         (["--no-measure"], "--parameters"),
         (["--hardware", "h10"], "h100"),
         (["--no-measure", "--parameters", "many"], "--parameters"),
+        (["--no-measure", "--parameters", "xB"], "no size of a policy; write 7.6B"),
+        (["--no-measure", "--parameters", "0B"], "no size of a policy; write 7.6B"),
+        (["--no-measure", "--parameters", "nanB"], "no size of a policy; write 7.6B"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:

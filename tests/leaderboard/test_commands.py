@@ -194,3 +194,12 @@ def test_methods_of_files_are_named_in_any_spelling(tmp_path):
     assert "nothing is claimed" in call("compare", spelled, GRPO, "tiny", "--out", runs).stdout
     file.unlink()
     assert "nothing is claimed" in call("compare", stack, GRPO, "tiny", "--out", runs).stdout
+
+
+def test_a_suite_file_is_called_what_the_suite_it_extends_is(out, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("extends: tiny\nquestion: Which one?\n")
+    assert "tiny (rules 1)" in call("leaderboard", file, "--out", out).stdout
+    file.write_text("- tiny\n")
+    with pytest.raises(UsageError, match="a suite is a mapping of settings"):
+        call("leaderboard", file, "--out", out)

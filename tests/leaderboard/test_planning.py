@@ -99,6 +99,14 @@ def test_without_runs_the_reference_results_tell(tmp_path):
         call("tiny", "--effect", 3, "--out", tmp_path)
 
 
+def test_the_reference_results_of_a_suite_file_are_those_of_its_suite(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("extends: tiny\n")
+    assert "reference results of" in call(file, "--effect", 0.03, "--out", tmp_path).stdout
+    with pytest.raises(UsageError, match="no suite file"):
+        call(tmp_path / "tiny.yaml", "--effect", 0.03, "--out", tmp_path)
+
+
 def test_without_any_data_one_line_says_what_to_run(tmp_path):
     with pytest.raises(UsageError, match=r"harness run quickstart makes them.*--std 0.05") as caught:
         call("quickstart", "--effect", 0.03, "--out", tmp_path)
