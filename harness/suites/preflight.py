@@ -33,7 +33,7 @@ def check_suite(suite: Suite) -> list[str]:
         _refuse_overlap([task], f"task {task.name!r} has")
     if len(tasks) > 1:
         _refuse_overlap(tasks, "the tasks together have")
-    columns = {column for task in tasks for column in task.columns}
+    columns = {column for task in tasks for column in (*task.columns, *task.token_column_names)}
     for name in suite.reward_weights:
         if name not in columns:
             raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")

@@ -68,3 +68,15 @@ def test_other_tasks_of_the_evaluation_are_looked_up(monkeypatch):
     assert asked == [["gsm8k"]]
     with pytest.raises(UsageError, match="no task file"):
         check_suite(suite(evaluation={"tasks": ["nowhere.yaml"]}))
+
+
+@pytest.mark.parametrize("name", ["multi-reward", "small-groups", "off-policy", "noisy-reward", "length", "tiny"])
+def test_bundled_suites_of_the_embedded_policy_pass(name: str) -> None:
+    check_suite(Suite.load(name))
+
+
+def test_a_weight_of_a_token_column_is_known() -> None:
+    suite = Suite.load("tiny", ["reward_weights.steps=0.5", "tasks=[{task: math}]"])
+    check_suite(suite)
+    with pytest.raises(UsageError, match=r"no task of the suite has a column 'stes'\. Did you mean 'steps'"):
+        check_suite(Suite.load("tiny", ["reward_weights={stes: 0.5}"]))
