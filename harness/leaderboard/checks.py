@@ -169,8 +169,14 @@ def mixed_notes(trials: Iterable[Trial]) -> list[str]:
     for name, words in MIXABLE.items():
         found = sorted({str(values[name]) for values in recorded if values.get(name) is not None})
         if len(found) > 1:
-            notes.append(f"mixed {words}: {', '.join(found)}")
+            notes.append(f"mixed {words}: {', '.join(map(short_commit, found) if name == 'commit' else found)}")
     return notes
+
+
+def short_commit(commit: str) -> str:
+    """The first characters of a hash, with `+changes` where files differed."""
+    head, plus, rest = commit.partition("+")
+    return head[:10] + plus + rest
 
 
 def flatten(values: dict[str, Any]) -> dict[str, Any]:

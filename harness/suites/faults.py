@@ -42,7 +42,13 @@ def _sentence(fault: Any, name: str, model: type[BaseModel], *, named: bool) -> 
     expected = _EXPECTED.get(kind) or _EXPECTED.get(kind.partition("_")[0])
     if expected is None:  # a kind that no setting has today
         return f"{colon}{fault['msg'][:1].lower()}{fault['msg'][1:]}, not {given!r}"
-    return f"{subject}must be {expected.format(**context)}, not {given!r}"
+    return f"{subject}must be {expected.format(**context)}, not {given!r}{_within(name, model, expected)}"
+
+
+def _within(name: str, model: type[BaseModel], expected: str) -> str:
+    """Where a section was expected: one setting of it, to show how it is written."""
+    inside = next((key for key, _ in known_keys(model) if key.startswith(f"{name}.")), None)
+    return f" (such as {inside})" if inside and expected == _EXPECTED["dict"] else ""
 
 
 # what pydantic calls a fault, in full or up to its first underscore, in the words of a suite file

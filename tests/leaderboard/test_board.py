@@ -174,6 +174,13 @@ def test_mixed_machines_are_noted(tmp_path):
     assert "mixed torch versions: 2.13.0, 9" in notes
 
 
+def test_mixed_commits_are_told_by_the_start_of_their_hashes(tmp_path):
+    write_rows(tmp_path, {GRPO: BASE})
+    for method, commit in (("dapo", "a" * 40), ("rloo", "b" * 40 + "+changes")):
+        write_trial(tmp_path, method, 0, [START, 0.4], provenance={"cpu": "c", "commit": commit})
+    assert "mixed commits: aaaaaaaaaa, abc, bbbbbbbbbb+changes" in board(tmp_path).notes
+
+
 def test_inert_where_a_clipping_method_never_clipped(tmp_path):
     write_rows(tmp_path, {GRPO: BASE})
     for seed in range(5):

@@ -87,6 +87,17 @@ def test_every_figure_fits_and_says_suite_seeds_and_band(made, name):
         assert -1 <= box.x0 <= box.x1 <= 801
 
 
+@pytest.mark.parametrize("name", ["profiles", "targets"])
+def test_the_label_of_a_lone_panel_stays_below_the_title(runs, name):
+    figure = figures.FIGURES[name](runs({GRPO: [0.2, 0.4], "dapo": [0.2, 0.5]}, seeds=2))
+    figure.canvas.draw()
+    label = figure._supylabel
+    above = min(
+        text.get_window_extent().y0 for text in figure.texts if text is not label and text.get_position()[1] > 0.5
+    )
+    assert label.get_window_extent().y1 < above
+
+
 def test_forest(made):
     axes = figures.forest(made).axes[0]
     shown = [row for row in made.rows if row.method != GRPO]

@@ -86,6 +86,7 @@ def test_faults_name_the_file_that_holds_them(write):
         ("evaluation.every=2", "must be at most 1, not 2"),
         ("policy.chat=maybe", "must be true or false, not 'maybe'"),
         ("policy=3", "must be a section of settings, not 3"),
+        ("budget=60k", r"^--set budget: must be a section of settings, not '60k' \(such as budget\.compute\)$"),
         ("methods=[3]", r"methods\.0 must be a text, not 3"),
         ("tasks=[]", "must have at least 1, not 0"),
         ("name=A b", r"must be a text that matches \^\[a-z0-9\]"),

@@ -29,7 +29,7 @@ nav { position: sticky; top: 0; background: white; border-bottom: 1px solid #ccc
 nav button { font: inherit; font-size: 12px; margin: .1rem; padding: .05rem .45rem; border: 1px solid #bbb;
   border-left: .5rem solid var(--look); border-radius: .2rem; background: white; cursor: pointer; }
 nav button[aria-pressed=true] { background: #222; color: white; }
-figure { margin: 1.2rem 0; } svg { width: 100%; height: auto; display: block; }
+figure { margin: 1.2rem 0; } svg { width: 100%; height: auto; display: block; overflow: visible; }
 svg.lit .m { opacity: .13; } svg.lit .m.on { opacity: 1; }
 #tip { position: fixed; pointer-events: none; background: #222; color: white; padding: .2rem .5rem; font-size: 12px;
   border-radius: .2rem; max-width: 26rem; display: none; z-index: 2; }

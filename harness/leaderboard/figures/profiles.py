@@ -46,7 +46,7 @@ def performance_profiles(board: Board) -> Figure:
     for axes, part in zip(panels, parts, strict=True):
         draw_profiles(axes, board, part)
     figure.supxlabel(f"{title(board)}{unit(board)}", fontsize=9)
-    figure.supylabel("share of runs and tasks above", fontsize=9)
+    figure.supylabel("share of runs\nand tasks above", fontsize=9)  # two lines: one is longer than a lone panel is high
     tasks = f"{len(matrix.tasks)} task{'s' * (len(matrix.tasks) != 1)}"
     titled(
         figure,

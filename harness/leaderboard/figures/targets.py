@@ -58,7 +58,7 @@ def survival(board: Board) -> Figure:
         said = f"{number(by * level)}{' points' if by == 100 else ''}: {rule}"
         small_title(axes, textwrap.fill(said, 90 // len(levels)))
     figure.supxlabel(f"share of the budget spent ({next(iter(board.budget), 'budget')})", fontsize=9)
-    figure.supylabel("share of seeds not there yet", fontsize=9)
+    figure.supylabel("share of seeds\nnot there yet", fontsize=9)  # two lines: one is longer than a lone panel is high
     titled(
         figure,
         f"{board.suite}: budget to reach a target of {measure_text(board)}, {seeds_text(board)}",
