@@ -29,6 +29,8 @@ def split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def run_programs(names: Sequence[str]) -> bool:
     """Whether any of these tasks runs what a model writes; the data are not read."""
+    if not names:
+        return False
     ours, theirs = split_names(names)
     return any(name in CODE_TASKS for name in theirs) or any(load_task(name).needs_sandbox for name in ours)
 

@@ -31,7 +31,9 @@ def run(
 def train(config: TrialConfig, directory: Path, **options: Any) -> Any:
     """Train and evaluate in this process; `options` are those of training's `run_trial`."""
     from harness.evaluation import evaluate
+    from harness.evaluation.others import run_programs
     from harness.training.trial import run_trial
 
     asked = functools.partial(evaluate, system=config.policy.system)  # as in training
-    return run_trial(config, directory, evaluate=asked, **options)
+    programs = run_programs(config.evaluation.tasks)
+    return run_trial(config, directory, evaluate=asked, programs=programs, **options)

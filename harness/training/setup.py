@@ -45,10 +45,10 @@ class Trial:
 
 
 @contextlib.contextmanager
-def open_sandbox(config: TrialConfig, world: World = SOLO) -> Iterator[tuple[Mixture, Any]]:
+def open_sandbox(config: TrialConfig, world: World = SOLO, *, programs: bool = False) -> Iterator[tuple[Mixture, Any]]:
     """The task mixture, and the sandbox that runs programs: started only if a task has any, closed at the end.
 
-    Tasks of the evaluation count too: theirs run as the suite says. Of several ranks, the first scores for all.
+    `programs` says that the evaluation has some of its own. Of several ranks, the first scores for all.
     """
     tasks: list[tuple[Any, float]] = [(load_task(share.task, share.options), share.share) for share in config.tasks]
     if world.size > 1:
@@ -57,19 +57,11 @@ def open_sandbox(config: TrialConfig, world: World = SOLO) -> Iterator[tuple[Mix
         tasks = [(LedTask(task, world), share) for task, share in tasks]
     with contextlib.ExitStack() as stack:
         sandbox = None
-        if any(task.needs_sandbox for task, _ in tasks) or _others_run_programs(config):
+        if programs or any(task.needs_sandbox for task, _ in tasks):
             from harness.tasks.sandbox import Sandbox
 
             sandbox = stack.enter_context(Sandbox(config.sandbox))
         yield Mixture(tasks, seed=config.seed, reward_weights=config.reward_weights, sandbox=sandbox), sandbox
-
-
-def _others_run_programs(config: TrialConfig) -> bool:
-    if not config.evaluation.tasks:
-        return False
-    from harness.evaluation.others import run_programs
-
-    return run_programs(config.evaluation.tasks)
 
 
 def make(

@@ -57,9 +57,21 @@ def test_their_programs_run_as_the_suite_says(sums):
     assert not run_programs(["math", sums, "gsm8k"])
     settings = {"suite": "a", "method": "grpo", "budget": {"rollouts": 1}, "sandbox": "limits"}
     settings["tasks"] = [{"task": "word-problems"}]
-    for tasks, mode in {("humaneval", sums): "limits", (sums,): None}.items():
-        with open_sandbox(TrialConfig(**settings, evaluation={"tasks": tasks})) as (_, sandbox):
+    for tasks, mode in {("humaneval", sums): "limits", (sums,): None, (): None}.items():
+        config = TrialConfig(**settings, evaluation={"tasks": tasks})
+        with open_sandbox(config, programs=run_programs(tasks)) as (_, sandbox):
             assert getattr(sandbox, "mode", None) == mode
+
+
+def test_a_worker_says_that_programs_are_to_run(sums, tmp_path, monkeypatch):
+    from harness.suites.trial import train
+
+    asked = []
+    monkeypatch.setattr("harness.training.trial.run_trial", lambda *_, **options: asked.append(options["programs"]))
+    settings = {"suite": "a", "method": "grpo", "budget": {"rollouts": 1}}
+    for tasks in (("humaneval",), (sums,), ()):
+        train(TrialConfig(**settings, evaluation={"tasks": tasks}), tmp_path)
+    assert asked == [True, False, False]
 
 
 def test_without_any_a_trial_keeps_its_key():
