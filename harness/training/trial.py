@@ -48,10 +48,10 @@ def run_trial(
     """Run a trial, or resume it from the newest whole checkpoint in `directory`; at once if it is done.
 
     What an unfinished trial with another key left there is overwritten. `evaluate(policy, tasks, config, seed=,
-    sandbox=)` gives a report with `score`, `tasks` and `items`; without it nothing is evaluated. With `programs` it gets
-    a sandbox, whether or not the tasks that train need one. `should_stop` is asked after every step: True checkpoints
-    and ends with "interrupted". A fault of settings, plugin or harness ends in the result's status and one-line error,
-    its traceback in traceback.txt. Raises HarnessError where another trial is done.
+    sandbox=)` gives a report with `score`, `tasks` and `items`; without it nothing is evaluated. With `programs` it
+    gets a sandbox, whether or not the tasks that train need one. `should_stop` is asked after every step: True
+    checkpoints and ends with "interrupted". A fault of settings, plugin or harness ends in the result's status and
+    one-line error, its traceback in traceback.txt. Raises HarnessError where another trial is done.
 
     Of several ranks, all call this, each with a directory of its own: that of the first is the trial's.
     """
