@@ -30,9 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def add(
-    source: Annotated[
-        str, typer.Argument(help="smollm2-135m, owner/name[@revision], a GGUF file, or a directory.")
-    ],
+    source: Annotated[str, typer.Argument(help="smollm2-135m, owner/name[@revision], a GGUF file, or a directory.")],
     name: Annotated[str, typer.Option(help="What to call it; default: as its source.", show_default=False)] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a model of that name.")] = False,
 ) -> None:

@@ -271,7 +271,10 @@ def test_edge_cases_stay_finite(config, plugin, tmp_path, edge):
 
 MODULES = {
     "raises": ("1 / 0", r"plugin 'critical' \(.*\), built module 'critic': ZeroDivisionError"),
-    "shape": ("hidden.mean()", r"plugin 'critical' \(.*\), built module 'critic': expected tensors with 16 rows, got \[\]"),
+    "shape": (
+        "hidden.mean()",
+        r"plugin 'critical' \(.*\), built module 'critic': expected tensors with 16 rows, got \[\]",
+    ),
 }
 
 
