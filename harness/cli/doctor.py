@@ -32,7 +32,7 @@ def doctor(
     from rich.console import Console
     from rich.text import Text
 
-    from harness.doctor.findings import FIX, guarded
+    from harness.doctor.findings import FIX, guarded, told_once
     from harness.doctor.machine import machine_checks
 
     console = Console()
@@ -42,10 +42,11 @@ def doctor(
         from harness.suites.schema import Suite
 
         checks |= SuiteChecks(Suite.load(suite, set_ or []), out, workers=workers, quick=quick).checks()
-    bad = False
+    bad, told = False, dict[str, str]()
     for subject, check in checks.items():
         for found in guarded(check, "check" if subject.isdecimal() else subject):
             bad = bad or found.mark == FIX
             mark = (f"{found.mark:<5}", COLOURS[found.mark])
-            console.print(Text.assemble(mark, (f"{found.subject:<10}", "bold"), found.text), soft_wrap=True)
+            text = told_once(found, told).text
+            console.print(Text.assemble(mark, (f"{found.subject:<10}", "bold"), text), soft_wrap=True)
     raise typer.Exit(int(bad))

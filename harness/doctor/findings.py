@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harness.errors import HarnessError
 
-__all__ = ["FIX", "OK", "WARN", "Check", "Finding", "guarded"]
+__all__ = ["FIX", "OK", "WARN", "Check", "Finding", "guarded", "told_once"]
 
 OK, WARN, FIX = "ok", "warn", "fix"
 
@@ -30,3 +30,11 @@ def guarded(check: Check, subject: str = "check") -> Iterator[Finding]:
     except Exception as error:  # noqa: BLE001 -- the doctor reports whatever is broken
         text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
         yield Finding(FIX, subject, " ".join(text.split()))
+
+
+def told_once(found: Finding, told: dict[str, str]) -> Finding:
+    """A text that an earlier subject of `told` had already becomes a pointer to it; `told` notes the others."""
+    first = told.setdefault(found.text, found.subject)
+    if found.mark != FIX or first == found.subject:
+        return found
+    return found._replace(text=f"not checked: it needs what '{first}' says above")
