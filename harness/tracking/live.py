@@ -32,8 +32,9 @@ class Mirror:
         self.thread.start()
 
     def add(self, trial: Path) -> None:
-        """Write the trial in this directory when its turn comes."""
-        self.waiting.put(trial)
+        """Write the trial in this directory when its turn comes; those of a search are no rows and are left out."""
+        if trial.parent.parent.name != "tuning":
+            self.waiting.put(trial)
 
     def close(self) -> None:
         """Wait for what is under way, but not for a store that does not answer."""

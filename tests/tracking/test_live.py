@@ -84,3 +84,12 @@ def test_a_server_that_is_not_there_is_said_in_few_words(monkeypatch):
         "MLflow store http://127.0.0.1:9: no answer "
         "(runs are safe in their files; harness leaderboard --rebuild logs them later)"
     )
+
+
+def test_a_search_trial_is_neither_written_nor_complained_about(tmp_path):
+    said = []
+    mirror = Mirror(tmp_path, "sqlite:///unused.db", said.append)
+    mirror.add(tmp_path / "dapo" / "tuning" / "trial-1" / "seed-1000")  # no trial of the report is there yet
+    mirror.close()
+    assert said == []
+    assert mirror.silent_until < 0
