@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from harness import runtime
+from harness.engines import processes
 from harness.engines.base import Answer, Engine, Job, VllmSettings, check_room, parameters
 from harness.errors import HarnessError, UsageError, told
 
@@ -53,7 +54,9 @@ class Colocated:
                 ) from error
             self.packs = policy.device.type == "cpu"
             more = {"worker_extension_cls": HEADS} if self.packs else {"gpu_memory_utilization": settings.gpu_memory}
-            with _one_line("did not start"):
+            before = processes.started()
+            with _one_line("did not start"), contextlib.ExitStack() as failing:
+                failing.callback(lambda: processes.end(processes.started() - before))
                 self.llm = LLM(
                     model=str(directory),
                     skip_tokenizer_init=True,
@@ -69,6 +72,8 @@ class Colocated:
                     disable_log_stats=True,
                     **more,
                 )
+                failing.pop_all()
+            self.started = processes.started() - before
         self.room: int | None = self.llm.model_config.max_model_len
 
     def write(self, jobs: Sequence[Job], stop_ids: Sequence[int]) -> list[Answer]:
@@ -93,8 +98,11 @@ class Colocated:
                 raise HarnessError("its prefix cache, which old weights filled, could not be emptied")
 
     def close(self) -> None:
-        """End the engine's processes."""
-        self.llm.llm_engine.engine_core.shutdown()
+        """End the engine's processes, those too that it lost sight of when one of them died."""
+        try:
+            self.llm.llm_engine.engine_core.shutdown()
+        finally:
+            processes.end(self.started)
 
 
 def _answer(output: Any) -> Answer:

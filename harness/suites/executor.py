@@ -205,7 +205,7 @@ def _finish(worker: _Running, observer: Observer) -> Outcome:
         _receive(worker, observer)
         worker.channel.close()
     worker.process.join()
-    if worker.end is None and worker.process.pid is not None:  # what it had started (an engine) may not know
+    if worker.process.pid is not None:  # what it or its ranks had started (an engine) may not know that they are gone
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.process.pid, signal.SIGKILL)
     status, error, score = _ending(worker)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import subprocess
 import sys
 import threading
 import types
@@ -278,7 +279,10 @@ class FakeVllm(types.ModuleType):
 
     def __init__(self) -> None:
         super().__init__("vllm")
-        calls = self.calls = []
+        fake, calls = self, []
+        self.calls = calls
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.fails = False
 
         class LLM:
             llm_engine = types.SimpleNamespace(
@@ -291,6 +295,10 @@ class FakeVllm(types.ModuleType):
                 self.empties = True
                 torch.manual_seed(settings["seed"])
                 os.environ["LD_PRELOAD"] = "its-own.so"
+                self.process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+                fake.processes.append(self.process)
+                if fake.fails:
+                    raise RuntimeError("EngineCore\nencountered an issue")
 
             def generate(self, prompts: Any, params: Any, **_: Any) -> list[Any]:
                 drawn = types.SimpleNamespace(logprob=-0.5)
@@ -312,6 +320,7 @@ def test_a_colocated_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     fake = FakeVllm()
     monkeypatch.setitem(sys.modules, "vllm", fake)
     monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr("harness.engines.processes.PATIENCE", 0.2)
     random = torch.random.get_rng_state()
     engine = Colocated(tmp_path, tiny_policy(), VllmConfig())
     assert torch.equal(torch.random.get_rng_state(), random)
@@ -324,6 +333,7 @@ def test_a_colocated_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert fake.calls == [loads, ("repack_heads", None), "reset"]
     engine.close()
     assert fake.calls[-1] == "shutdown"
+    assert fake.processes[0].poll() is not None  # it does not end by itself, and is ended
     with pytest.raises(UsageError, match=r"may take 13 tokens, and vLLM was started for 12"):
         engine.write([dataclasses.replace(JOB, limit=10)], ())
     engine.llm.empties = False
@@ -335,6 +345,7 @@ def test_what_vllm_raises_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path:
     fake = FakeVllm()
     monkeypatch.setitem(sys.modules, "vllm", fake)
     monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr("harness.engines.processes.PATIENCE", 0.2)
     engine = Colocated(tmp_path, tiny_policy(), VllmConfig())
 
     def dead(*_: Any, **__: Any) -> None:
@@ -345,9 +356,11 @@ def test_what_vllm_raises_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path:
         HarnessError, match=r"^vLLM's engine failed while it wrote \(RuntimeError: EngineCore enc.*log$"
     ):
         engine.write([JOB], ())
-    fake.LLM = dead
+    engine.close()
+    fake.fails = True
     with pytest.raises(HarnessError, match=r"^vLLM's engine did not start"):
         Colocated(tmp_path, tiny_policy(), VllmConfig())
+    assert [process.poll() is None for process in fake.processes] == [False, False]
 
 
 def test_without_vllm_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
