@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -279,28 +278,29 @@ def test_smollm2_in_bfloat16(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What runs yet of all that was started since, by a mark in its environment."""
-    mark = uuid.uuid4().hex
-    monkeypatch.setenv("HARNESS_TEST_MARK", mark)
-    keepers = ("resource_tracker", "forkserver")  # of Python itself, which end with this process
+def left(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What runs yet of all that was started since, by its working directory: vLLM overwrites names and environments."""
+    place = tmp_path_factory.mktemp("place")
+    monkeypatch.chdir(place)
 
     def left(patience: float = 20.0) -> list[str]:
         until = time.monotonic() + patience
-        while (found := marked(mark, keepers)) and time.monotonic() < until:
+        while (found := working_in(place)) and time.monotonic() < until:
             time.sleep(0.2)
         return found
 
     return left
 
 
-def marked(mark: str, keepers: tuple[str, ...] = ()) -> list[str]:
+def working_in(place: Path) -> list[str]:
+    """Number and words of every other process; those that Python keeps for later ones are left out."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if int(process.name) != os.getpid() and mark.encode() in (process / "environ").read_bytes():
+            if int(process.name) != os.getpid() and (process / "cwd").resolve() == place.resolve():
                 words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found += [] if any(keeper in words for keeper in keepers) else [f"{process.name} {words}"]
+                kept = "resource_tracker" in words or "forkserver" in words
+                found += [] if kept else [f"{process.name} {words}"]
     return found
 
 
