@@ -66,7 +66,8 @@ def expected(cases):
     return alone(cases)
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_ranks_see_the_same_batch_and_sum_up_to_the_same_gradient(cases, expected, size):
     ranks = in_ranks(size, steps, cases)
     for name, want in expected.items():
