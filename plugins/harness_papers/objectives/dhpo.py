@@ -29,7 +29,8 @@ class DHPO:
     over completions.
 
     mix: 1 is GRPO's ratio, 0 is GSPO's. guided: mix_t = H_t / max H over the minibatch instead, so that uncertain
-    tokens go by their own ratio (the direction is not verified). Clip bounds are the usual ones of the two parents.
+    tokens go by their own ratio (the direction is not verified). clip_low and clip_high bound the token's ratio as
+    in DAPO, sequence_low and sequence_high the completion's as in GSPO.
     Edge cases: at ratio 1 the gradient is GRPO's for any mix; where all entropies are 0 the guided mix is 0.
     Source: arXiv 2601.05607, the abstract and a summary. Confidence: abstract (reconstructed).
     """

@@ -31,7 +31,7 @@ def hinge_kl(batch: Batch, output: PolicyOutput, beta: float, delta: float, kind
 class DisCO:
     """Right completions are scored above a soft maximum of the wrong ones, while the KL stays below a limit.
 
-    s_i = mean_t logp ("logp") or mean_t r ("ratio");  for each prompt with both kinds
+    s_i = mean_t logp (scoring "logp") or mean_t r ("ratio");  for each prompt with both kinds
     J = mean of s over the right - tau ln mean exp(s / tau) over the wrong;  L = -sum J / number of prompts, plus
     sg[max(beta (K - delta), 0)] K with K = token mean of logp_old - logp.
 

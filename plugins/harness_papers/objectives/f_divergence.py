@@ -78,7 +78,8 @@ class FHAL(FDivGRPO):
 
     L = lam L(A = GRPO's advantage) + (1 - lam) L(A = +1 for the best, -1 for the worst of a group, 0 else).
 
-    The paper's second term is on offline preference data; here the pairs come from the group, by reward.
+    The paper's second term is on offline preference data; here the pairs come from the group, by reward. divergence,
+    beta and normalize are those of `f-div-grpo`.
     Edge cases: equal rewards have no pair; lam = 1 is `f-div-grpo`. Tied rows share one weight.
     Source: arXiv 2602.05946, the abstract. Confidence: abstract (reconstructed).
     """

@@ -20,7 +20,7 @@ class LPO:
     """The policy, restricted to the completions of a group, is projected on a softmax of their rewards.
 
     u_i = sum_t (logp - logp_old);  P = softmax_g(u), W = softmax_g(R / tau);  L = mean over prompts of
-    -sum_i W_i ln P_i ("forward": gradient P - W, bounded, zero-sum) or sum_i P_i (ln P_i - ln W_i) ("reverse").
+    direction "forward": -sum_i W_i ln P_i (gradient P - W, bounded, zero-sum); "reverse": sum_i P_i (ln P_i - ln W_i).
 
     tau and whether u is divided by the length (normalize) are not known. The abstract gives target and projection.
     Edge cases: equal rewards have no gradient on-policy; a group of one has none at all.

@@ -26,7 +26,7 @@ class RPG:
     """Reward minus a KL to the old policy, with the importance weights that make its gradient right off-policy.
 
     With w = pi / pi_old, w' = clip(w, 1 - clip_low, 1 + clip_high), A = R - mean_g(R):
-    "reinforce": token loss -sg[A w' + beta k(w')] logp, with k = 1 (fkl), -w (ln w + 1) (rkl), 1 - w (ufkl) or
+    form "reinforce": token loss -sg[A w' + beta k(w')] logp, with k = 1 (fkl), -w (ln w + 1) (rkl), 1 - w (ufkl) or
     -w ln w (urkl); "clip": -keep sg[A w + beta k(w')] logp, where tokens leave as in PPO: for a positive sign from
     w = 1 + clip_high on, for a negative one below 1 - clip_low and from w = dual on; "differentiable":
     -w A + beta K(w), with K = -ln w, w ln w, w - ln w - 1 or w (ln w - 1) + 1, cut off at 10 except fkl.

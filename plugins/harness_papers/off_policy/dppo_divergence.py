@@ -28,8 +28,8 @@ class DPPO:
     """A token is left out where the policy has moved too far in probability, not in ratio, the way it is pushed.
 
     p = pi, p0 = the policy that sampled;  left out where D > high, A > 0 and p > p0, or D > low, A <= 0 and p < p0;
-    token loss -keep sg[min(p / p0, cap)] A logp. D: "tv" |p - p0|; "kl" of this token against all others; "top-tv" and
-    "top-kl" over the old policy's likeliest tokens (those among the new one's 20, the rest is one event).
+    token loss -keep sg[min(p / p0, cap)] A logp. divergence: D = "tv" |p - p0|; "kl" of this token against all others;
+    "top-tv" and "top-kl" over the old policy's likeliest tokens (those among the new one's 20, the rest is one event).
 
     low, high: 0.15 with tv and 0.05 with kl in the authors' script. cap: 10 (verl 20; its script 10000; None: no cap).
     anchor: "sampler" as published, "old" the policy at the start of the step (verl). sides: "both" leaves out

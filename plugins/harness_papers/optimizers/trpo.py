@@ -41,7 +41,7 @@ class TRPO:
     (central difference, `radius` long) sent back through the policy.
 
     One update a batch, whatever the suite says of minibatches. Everything is charged: about 5 forwards a token for each
-    of the `iterations`, 3 for each try.
+    of the `iterations`, 3 for each of at most `tries` steps of the line search.
     Edge cases: A = 0 everywhere skips the step. The optimizer's moments are not used. State: a copy of the policy.
     Source: arXiv 1502.05477, from knowledge. Confidence: secondary.
     """
