@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
-    "CheckFailed", "HarnessError", "NeverCalled", "PluginError", "Refusal", "StackRefused", "UnusablePlugin",
+    "Blamed", "CheckFailed", "HarnessError", "NeverCalled", "PluginError", "Refusal", "StackRefused", "UnusablePlugin",
     "UsageError", "blame", "blamed", "nearest", "told",
 ]  # fmt: skip
 
@@ -29,6 +29,10 @@ class CheckFailed(HarnessError):  # noqa: N818 - a check that did not hold, not 
 
 class PluginError(HarnessError):
     """A plugin broke the contract of a hook: the text names plugin, hook and fault."""
+
+
+class Blamed(PluginError):  # noqa: N818 - a word that reads well where it is raised
+    """Names the plugin and the hook at fault already; it passes through whatever lies above."""
 
 
 class UnusablePlugin(PluginError):  # noqa: N818 - what it is, not only that it failed

@@ -10,17 +10,13 @@ from typing import Any
 
 from torch import Tensor
 
-from harness.errors import HarnessError, PluginError, UsageError, blame, blamed
+from harness.errors import Blamed, HarnessError, PluginError, UsageError, blame, blamed
 from harness.host.batch_contracts import check_extras
 from harness.host.contracts import CHECKS, NONE_ALLOWED
 from harness.host.hints import hint
 from harness.host.shapes import Breach, describe
 
 __all__ = ["Blamed", "Call", "Owner", "Place", "file_of"]
-
-
-class Blamed(PluginError):  # noqa: N818 - a word that reads well where it is raised
-    """Names the plugin and the hook at fault already; it passes through whatever lies above."""
 
 
 @dataclasses.dataclass

@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 
 from harness.batch import Batch, PolicyOutput, TopLogits
 from harness.distributed.world import SOLO, World
-from harness.host.place import Blamed
+from harness.errors import Blamed
 from harness.host.trained import owner_of
 
 if TYPE_CHECKING:
