@@ -21,7 +21,8 @@ COLUMNS = {
 }
 ERRORS = (
     f"± is the standard error over {STACKED} batches of each world, over {BATCHES} of them where methods look beyond "
-    "the group (`batches` in `lab.csv`). All see the same batches, so that differences are surer than that."
+    "the group (`batches` in `lab.csv`); in other settings over half as many. All see the same batches, so that "
+    "differences are surer than that."
 )
 LEGEND = "Direction only: scale is the optimizer's. Mean of a softmax bandit and a three-token language."
 SHOWN = {"step": ".3f", "bias": ".3f", "noise": ".2f", "sign_errors": ".3f", "silent": ".3f"}

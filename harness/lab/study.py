@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCHES", "MEASURES", "REFERENCE", "STACKED", "Study", "ordered", "run_study", "settings_for"]
 
-STACKED = 1000  # batches of every setting; methods that look beyond the group see the first of them, in a loop
-BATCHES = 200
+STACKED = 1000  # batches of the reference setting; of the others half
+BATCHES = 200  # as many of them see methods that look beyond the group, in a loop
 REFERENCE = Setting()
 MEASURES = ("step", "step_se", "mean_cosine", "bias", "bias_se", "noise", "sign_errors", "silent")
 
@@ -98,8 +98,8 @@ def _quiet() -> None:
 
 
 @functools.lru_cache(maxsize=32)
-def _simulation(world: str, setting: Setting) -> Simulation:
-    return Simulation(make_world(world, setting.difficulty), setting, STACKED)
+def _simulation(world: str, setting: Setting, batches: int) -> Simulation:
+    return Simulation(make_world(world, setting.difficulty), setting, batches)
 
 
 @functools.lru_cache(maxsize=1)
@@ -139,9 +139,10 @@ def _one(stack: Stack, world: str, setting: Setting) -> tuple[dict[str, float], 
     from harness.lab import measures
     from harness.lab.estimate import estimate, sized
 
+    less = 1 if setting == REFERENCE else 2
     setting = dataclasses.replace(setting, group_size=sized(stack, setting.group_size))
-    simulation = _simulation(world, setting)
-    found = estimate(stack, simulation, most=BATCHES)
+    simulation = _simulation(world, setting, STACKED // less)
+    found = estimate(stack, simulation, most=BATCHES // less)
     ascent, exact = found.ascent.flatten(1), simulation.gradient.flatten()
     choice = simulation.choice[: len(ascent)]
     advantage = simulation.advantage.expand(len(choice), -1, -1).gather(2, choice)
