@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["draw", "draw_ranking", "named"]
 
 BEST, WORST = 9, 2  # as many lines as a figure can name, beside the baseline
-ALIKE = 0.004  # lines that never lie further apart are one to the eye
+ALIKE = 0.02  # lines that never lie further apart are one to the eye
 ROWS = 48  # methods below one another in the ranking
 MARKERS = {"-": "o", "--": "s", "-.": "^", ":": "D"}
 GREY = "#bbbbbb"
@@ -54,7 +54,10 @@ def draw(study: Study, path: Path, baseline: str) -> None:
 
 
 def draw_ranking(study: Study, path: Path, baseline: str) -> None:
-    """All methods by what one step is worth at the reference, best first, in columns; bars are standard errors."""
+    """All methods by what one step is worth at the reference, best first, in columns; bars are standard errors.
+
+    Each column has a scale of its own, or a few that are far off would leave no room for the others.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -64,12 +67,12 @@ def draw_ranking(study: Study, path: Path, baseline: str) -> None:
     columns = max(math.ceil(len(methods) / ROWS), 1)
     rows = math.ceil(len(methods) / columns)
     size = (4.1 * columns, 1.0 + 0.2 * rows)
-    figure, axes = plt.subplots(1, columns, figsize=size, squeeze=False, sharex=True, constrained_layout=True)
+    figure, axes = plt.subplots(1, columns, figsize=size, squeeze=False, constrained_layout=True)
     for number, place in enumerate(axes[0]):
         _column(place, study, methods[number * rows : (number + 1) * rows], rows, baseline)
     figure.supxlabel(
         f"cosine of one batch's direction with the true gradient; full dots: {STACKED} batches of each world, "
-        f"hollow: {BATCHES}; line: {baseline}",
+        f"hollow: {BATCHES}; line: {baseline}; every column has its own scale",
         fontsize=9,
     )
     figure.savefig(path, dpi=110)
@@ -141,7 +144,8 @@ def _column(axes: Axes, study: Study, methods: Sequence[str], rows: int, baselin
         axes.errorbar(
             at["step"], row, xerr=at["step_se"], fmt="o", ms=3.5, lw=1, color=shade, mfc=shade if full else "white"
         )
-    if baseline in study.values:
+    left, right = axes.get_xlim()
+    if baseline in study.values and left < _worth(study, baseline) < right:
         axes.axvline(_worth(study, baseline), color="#d55e00", lw=0.7, alpha=0.6, zorder=0)
     axes.set_yticks(range(len(methods)), [method if len(method) < 30 else method[:28] + "…" for method in methods])
     axes.tick_params("y", labelsize=7.5, length=0)
