@@ -9,6 +9,7 @@ from torch import nn
 
 from harness import PluginError, hookimpl, method
 from harness.host import Trained
+from harness.mathematics import masked
 
 
 @method(paper="2402.03300", neutral={"strength": 0.0})
@@ -165,7 +166,7 @@ class CentredOverChunk(nn.Module):
 
     def forward(self, batch, hidden):
         """[N, T]."""
-        del batch
+        hidden = masked(hidden, batch.mask[..., None])
         return (hidden - hidden.mean(0, keepdim=True)) @ self.weight
 
 
@@ -179,9 +180,9 @@ class ChunkNorm:
         return {"norm": CentredOverChunk(policy.model.config.hidden_size)}
 
     @hookimpl
-    def regularize(self, output):
+    def regularize(self, batch, output):
         """Its squares."""
-        return output.modules["norm"].square()
+        return masked(output.modules["norm"], batch.mask).square()
 
 
 @method
@@ -319,7 +320,7 @@ class HiddenEntropy:
     @hookimpl(wrapper=True)
     def policy_loss(self, batch, output):
         """No gradient with respect to the entropy, and yet the loss follows it."""
-        return (yield) * (1 + (output.entropy * batch.mask).sum().item())
+        return (yield) * (1 + masked(output.entropy, batch.mask).sum().item())
 
 
 @method
