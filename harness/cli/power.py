@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,24 +104,56 @@ def show(headline: str, plans: Sequence[Plan], by: float, family: int, whence: s
 
     console = Console(highlight=False)
     console.print(headline, style="bold")
+    console.print(*answer(plans[len(plans) // 2], family), sep="\n")
     many = family > 1
-    middle = plans[len(plans) // 2]
-    answer = f"{middle.alone} as the one planned comparison"
-    answer += f", {middle.among} as one of {family} on a board" if many else ""
-    console.print(f"About {answer}.")
-    table = Table("spread over seeds", "sd", "alone", pad_edge=False)
-    if many:
-        table.add_column(f"among {family}")
-    for seeds in SHOWN:
-        table.add_column(f"{seeds} seeds")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    heads = ("spread over seeds", "sd", "from", "alone", *((f"among {family}",) if many else ()))
+    for head in (*heads, *(f"{seeds} seeds" for seeds in SHOWN)):
+        table.add_column(head, no_wrap=head != heads[0])
     for one in plans:
-        counts = [str(one.alone), str(one.among)] if many else [str(one.alone)]
+        counts = [counted(one.alone, one.alone_range)]
+        counts += [counted(one.among, one.among_range)] if many else []
         least = [number(by * effect) for effect in one.detectable]
-        table.add_row(one.spread.name, number(by * one.spread.deviation), *counts, *least)
+        behind = str(one.spread.seeds or "-")
+        table.add_row(one.spread.name, number(by * one.spread.deviation), behind, *counts, *least)
     console.print(table)
     among = f" among {family} methods, Holm-adjusted" if many else ""
+    ends = "" if plans[0].alone_range is None else (
+        " from: the seeds that it was measured on. In brackets: at the ends of the 95 % chi-square interval of sd."
+    )  # fmt: skip
     console.print(
-        f"sd: of the paired difference, {whence}. alone: seeds for one planned comparison. N seeds: the least "
+        f"sd: of the paired difference, {whence}.{ends} alone: seeds for one planned comparison. N seeds: the least "
         f"difference that so many find as often{among}. A board claims nothing below 5 seeds.",
         style="dim",
     )
+
+
+def answer(plan: Plan, family: int) -> list[str]:
+    """The answer in a line or two: how many seeds, and how little a deviation of few seeds tells about that."""
+    from harness.leaderboard.planning import FEW_SEEDS
+
+    said = f"About {plan.alone} as the one planned comparison"
+    said += f", {plan.among} as one of {family} on a board" if family > 1 else ""
+    if plan.alone_range is None:
+        return [f"{said}, if the deviation is exactly that."]
+    behind = plan.spread.seeds
+    sure = f"Measured on {behind} seeds, the deviation leaves {span(plan.alone_range)} seeds possible"
+    sure += f", {span(plan.among_range)} on the board" if family > 1 and plan.among_range else ""
+    few = "; plan no experiment on so few, run more first" if behind < FEW_SEEDS else ""
+    return [f"{said}.", f"{sure} (95 % of the time){few}."]
+
+
+def counted(seeds: int, between: tuple[float, float] | None) -> str:
+    """'24', or '24 [9\N{EN DASH}178]'."""
+    if between is None:
+        return str(seeds)
+    low, high = (">1M" if end == math.inf else format(end, ".0f") for end in between)
+    return f"{seeds} [{low}\N{EN DASH}{high}]"
+
+
+def span(between: tuple[float, float]) -> str:
+    """'9 to 178', '9 to over a million', or '5' where both ends are the same."""
+    low, high = between
+    if low == high:
+        return f"{low:,.0f}"
+    return f"{low:,.0f} to {'over a million' if high == math.inf else format(high, ',.0f')}"

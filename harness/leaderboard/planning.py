@@ -15,8 +15,9 @@ from harness.leaderboard import statistics
 from harness.leaderboard.model import LEAST_SEEDS, LEVEL, Board
 from harness.resources import data_path
 
-__all__ = ["SHOWN", "Plan", "Reference", "Spread", "plan", "reference", "spreads"]
+__all__ = ["FEW_SEEDS", "SHOWN", "Plan", "Reference", "Spread", "plan", "reference", "spreads"]
 
+FEW_SEEDS = 5  # below, a deviation is hardly measured
 SHOWN = (5, 10, 20)  # seeds for which the detectable effect is told
 ENDS = ("quietest", "noisiest")
 
@@ -27,6 +28,7 @@ class Spread:
 
     name: str
     deviation: float
+    seeds: int = 0  # that it was measured from; 0 where it was given
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Plan:
     spread: Spread
     alone: int  # seeds for a comparison planned as the only one
     among: int  # seeds on a board of so many comparisons
+    alone_range: tuple[float, float] | None  # both at the ends of the deviation's 95 % interval, inf beyond a million;
+    among_range: tuple[float, float] | None  # None where the deviation was given
     detectable: tuple[float, ...]  # least effect found on the board with each of SHOWN
 
 
@@ -54,9 +58,7 @@ def spreads(board: Board) -> list[Spread]:
     methods = {row.method: row.scores for row in board.rows if row.role == "method"}
     found = deviations(methods, board.matrix.scores[board.matrix.row(board.baseline)])
     if not found:
-        raise UsageError(
-            f"no method of {board.suite} shares two ended seeds with {board.baseline}: run more, or give --std"
-        )
+        raise UsageError(f"no method of {board.suite} shares two ended seeds with {board.baseline}: run more seeds")
     return summary(found)
 
 
@@ -84,17 +86,25 @@ def as_array(scores: Sequence[float | None]) -> NDArray[np.float64]:
 def deviations(methods: Mapping[str, NDArray[np.float64]], against: NDArray[np.float64]) -> list[Spread]:
     """The spread of every method's paired difference, smallest first; those with fewer than two pairs left out."""
     paired = {name: statistics.paired_values(scores, against) for name, scores in methods.items()}
-    found = [Spread(name, float(statistics.moments(x)[2])) for name, x in paired.items() if x.size >= 2]
+    found = [Spread(name, float(statistics.moments(x)[2]), x.size) for name, x in paired.items() if x.size >= 2]
     return sorted(found, key=lambda spread: spread.deviation)
 
 
 def summary(found: Sequence[Spread]) -> list[Spread]:
-    """The ends and the middle of several spreads; one as it is."""
+    """The ends and the middle of several spreads; one as it is.
+
+    The middle counts the seeds of one method, the fewest: all share the baseline's, so that many methods on two seeds
+    say hardly more than one does.
+    """
     if len(found) == 1:
         return list(found)
-    middle = Spread(f"median of {len(found)}", float(np.median([spread.deviation for spread in found])))
+    middle = Spread(
+        f"median of {len(found)}",
+        float(np.median([spread.deviation for spread in found])),
+        min(spread.seeds for spread in found),
+    )
     ends = [
-        Spread(f"{end}: {spread.name}", spread.deviation)
+        Spread(f"{end}: {spread.name}", spread.deviation, spread.seeds)
         for end, spread in zip(ENDS, (found[0], found[-1]), strict=True)
     ]
     return [ends[0], middle, ends[1]]
@@ -113,9 +123,23 @@ def one_plan(spread: Spread, effect: float, power: float, comparisons: int) -> P
             effect, spread.deviation, power=power, level=LEVEL, comparisons=family, least=LEAST_SEEDS
         )
 
+    def between(family: int) -> tuple[float, float] | None:
+        if not spread.seeds:
+            return None
+        return statistics.seeds_range(
+            effect, spread.deviation, spread.seeds, power=power, level=LEVEL, comparisons=family, least=LEAST_SEEDS
+        )
+
     def least(seeds: int) -> float:
         return statistics.minimum_detectable_effect(
             seeds, spread.deviation, power=power, level=LEVEL, comparisons=comparisons
         )
 
-    return Plan(spread, seeds(1), seeds(comparisons), tuple(least(n) for n in SHOWN))
+    return Plan(
+        spread,
+        seeds(1),
+        seeds(comparisons),
+        between(1),
+        between(comparisons),
+        tuple(least(n) for n in SHOWN),
+    )

@@ -37,7 +37,7 @@ def test_spreads_are_those_of_the_paired_differences(out):
     quietest, middle, noisiest = spreads(shown)
     assert quietest.deviation == pytest.approx(min(own.values()))
     assert noisiest.deviation == pytest.approx(max(own.values()))
-    assert middle == Spread(f"median of {len(own)}", pytest.approx(np.median(list(own.values()))))
+    assert middle == Spread(f"median of {len(own)}", pytest.approx(np.median(list(own.values()))), 5)
     assert noisiest.name == f"noisiest: {max(own, key=own.get)}"
 
 
@@ -55,6 +55,31 @@ def test_plan_is_what_the_statistics_say():
     assert found.among == st.seeds_needed(0.03, 0.05, comparisons=10) > found.alone
     assert found.detectable[0] == pytest.approx(st.minimum_detectable_effect(5, 0.05, comparisons=10))
     assert list(found.detectable) == sorted(found.detectable, reverse=True)
+
+
+def test_a_spread_of_two_seeds_leaves_nearly_everything_open():
+    [few] = plan([Spread("some", 0.05, 2)], 0.05, comparisons=10)
+    assert few.alone == 10
+    assert few.alone_range == (5, 7995)
+    assert few.among_range == st.seeds_range(0.05, 0.05, 2, comparisons=10)
+    [more] = plan([Spread("some", 0.05, 10)], 0.05)
+    assert more.alone_range == (6, 29)
+    [given] = plan([Spread("as given", 0.05)], 0.05)
+    assert given.alone_range is None
+
+
+def test_the_command_says_how_few_seeds_are_behind_its_answer(tmp_path, out):
+    for method, scores in ((GRPO, (0.30, 0.34)), ("rloo", (0.31, 0.40))):
+        for seed, score in enumerate(scores):
+            write_trial(tmp_path / "tiny", method, seed, [0.2, score])
+    write_suite(tmp_path / "tiny", ["rloo"], 2)
+    text = " ".join(call("tiny", "--effect", 0.03, "--out", tmp_path).stdout.split())
+    assert "Measured on 2 seeds, the deviation leaves" in text
+    assert "plan no experiment on so few" in text
+    five = " ".join(call("tiny", "--effect", 0.03, "--out", out).stdout.split())
+    assert "Measured on 5 seeds" in five
+    assert "so few" not in five
+    assert "Measured" not in call("--effect", 0.03, "--std", 0.05).stdout  # as exact as it was given
 
 
 def test_command_from_runs(out):

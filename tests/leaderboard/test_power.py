@@ -79,3 +79,25 @@ def test_the_detectable_effect_has_just_the_power(seeds):
 @pytest.mark.parametrize(("items", "points"), [(30, 26), (164, 11), (500, 6), (1319, 4)])
 def test_what_item_counts_can_show(items, points):
     assert round(100 * st.detectable_by_items(items)) == points
+
+
+def test_limits_of_a_deviation_are_those_of_the_chi_square_tables():
+    """Factors of a 95 % interval: 2 values 0.446 and 31.91, 5 values 0.599 and 2.874, 10 values 0.688 and 1.826."""
+    assert st.deviation_limits(1.0, 2) == pytest.approx((0.4461, 31.910), abs=1e-3)
+    assert st.deviation_limits(2.0, 5) == pytest.approx((1.1983, 5.7471), abs=1e-3)
+    assert st.deviation_limits(1.0, 10) == pytest.approx((0.6878, 1.8256), abs=1e-3)
+    assert st.deviation_limits(1.0, 1) == (0.0, math.inf)
+
+
+def test_limits_of_a_deviation_hold_the_truth_as_often_as_they_say():
+    drawn = np.random.default_rng(3).normal(0.0, 2.0, (4000, 4)).std(axis=1, ddof=1)
+    limits = np.array([st.deviation_limits(float(s), 4) for s in drawn])
+    assert np.mean((limits[:, 0] < 2) & (limits[:, 1] > 2)) == pytest.approx(0.95, abs=0.012)
+
+
+def test_the_range_of_seeds_is_that_of_the_deviations_limits():
+    low, high = st.deviation_limits(0.03, 5)
+    assert st.seeds_range(0.03, 0.03, 5) == (st.seeds_needed(0.03, low), st.seeds_needed(0.03, high)) == (6, 67)
+    assert st.seeds_range(0.001, 0.03, 2)[1] == math.inf
+    with pytest.raises(UsageError, match="other than 0"):
+        st.seeds_range(0.0, 0.03, 5)

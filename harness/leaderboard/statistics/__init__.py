@@ -38,9 +38,11 @@ from harness.leaderboard.statistics.paired import (
 )
 from harness.leaderboard.statistics.power import (
     detectable_by_items,
+    deviation_limits,
     minimum_detectable_effect,
     paired_power,
     seeds_needed,
+    seeds_range,
 )
 from harness.leaderboard.statistics.profiles import budget_profile, budget_ratios, profile_area, score_profile
 from harness.leaderboard.statistics.ranks import letters, pairwise_p, rank_range
@@ -49,9 +51,9 @@ from harness.leaderboard.statistics.samples import avg_at_k, pass_at_k
 __all__ = [
     "SIGN_FLIP_DRAWS", "SIGN_FLIP_EXACT", "Array", "Interval", "Survival", "area_under_curve", "avg_at_k",
     "bootstrap_interval", "budget_profile", "budget_ratios", "budget_to_target", "clustered_error", "collapsed",
-    "detectable_by_items", "evaluation_error", "holm", "interquartile_mean", "item_differences", "kaplan_meier",
-    "least_seeds", "letters", "mean_over_seeds", "minimum_detectable_effect", "moments", "paired_p", "paired_p_values",
-    "paired_power", "paired_values", "pairwise_p", "pass_at_k", "per_seed", "pooled_spread",
+    "detectable_by_items", "deviation_limits", "evaluation_error", "holm", "interquartile_mean", "item_differences",
+    "kaplan_meier", "least_seeds", "letters", "mean_over_seeds", "minimum_detectable_effect", "moments", "paired_p",
+    "paired_p_values", "paired_power", "paired_values", "pairwise_p", "pass_at_k", "per_seed", "pooled_spread",
     "probability_of_improvement", "profile_area", "rank_range", "restricted_mean", "score_profile", "seeds_needed",
-    "sign_flip_p", "t_interval", "t_limits", "two_way_interval",
+    "seeds_range", "sign_flip_p", "t_interval", "t_limits", "two_way_interval",
 ]  # fmt: skip

@@ -9,7 +9,10 @@ from scipy import optimize, stats
 
 from harness.errors import UsageError
 
-__all__ = ["detectable_by_items", "minimum_detectable_effect", "paired_power", "seeds_needed"]
+__all__ = [
+    "detectable_by_items", "deviation_limits", "minimum_detectable_effect", "paired_power", "seeds_needed",
+    "seeds_range",
+]  # fmt: skip
 
 MOST_SEEDS = 1_000_000
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(256)  # over the quantiles of the observed spread
@@ -63,6 +66,46 @@ def seeds_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle + 1, high)
     return high
+
+
+def deviation_limits(deviation: float, seeds: int, *, level: float = 0.95) -> tuple[float, float]:
+    """The interval of a normal population's standard deviation that `seeds` values gave; (0, inf) below two seeds.
+
+    (n - 1) s^2 / sigma^2 follows chi-square with n - 1 degrees of freedom: two seeds leave [0.45, 31.9] times what they
+    show, five [0.60, 2.87], ten [0.69, 1.83].
+    """
+    if seeds < 2:
+        return 0.0, math.inf
+    free, tail = seeds - 1, (1 - level) / 2
+    low, high = (deviation * math.sqrt(free / float(stats.chi2.ppf(p, free))) for p in (1 - tail, tail))
+    return low, high
+
+
+def seeds_range(
+    effect: float,
+    deviation: float,
+    behind: int,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    comparisons: int = 1,
+    least: int = 5,
+) -> tuple[int, float]:
+    """`seeds_needed` at both ends of the 95 % interval of a deviation that was measured from `behind` seeds.
+
+    The upper end is inf beyond a million seeds. Where the effect is as large as the deviation, two seeds say 5 to 7995,
+    ten say 6 to 29. UsageError as of `seeds_needed`.
+    """
+    low, high = deviation_limits(deviation, behind)
+
+    def needed(true: float) -> int:
+        return seeds_needed(effect, true, power=power, level=level, comparisons=comparisons, least=least)
+
+    fewest = needed(low)
+    try:
+        return fewest, needed(high)
+    except UsageError:  # what is wrong with effect or power was said above: this is a deviation without bound
+        return fewest, math.inf
 
 
 def minimum_detectable_effect(
