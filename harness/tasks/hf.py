@@ -30,7 +30,7 @@ from harness.tasks.fields import Fields
 from harness.tasks.mapping import Mapped, checked, read
 from harness.tasks.placing import Counts, place
 from harness.tasks.problems import problem_of, rehearsed
-from harness.tasks.programs import is_python, program_text, run_tests
+from harness.tasks.programs import program_text, score_programs
 from harness.tasks.rows import Row, file_rows, hub_rows, package_folder
 from harness.tasks.verify import MathVerifier
 
@@ -115,17 +115,9 @@ class DatasetTask(Task):
     def _score_programs(
         self, problems: Sequence[Problem], texts: Sequence[str], done: np.ndarray, sandbox: Any
     ) -> Columns:
-        if sandbox is None:
-            raise HarnessError(f"task {self.name!r} runs programs and was given no sandbox; pass sandbox=Sandbox(mode)")
-        programs = [program_text(text, p.data["prefix"]) for p, text in zip(problems, texts, strict=True)]
-        passed = run_tests(programs, [p.answer for p in problems], sandbox)
-        pairs = zip(passed, problems, strict=True)
-        hidden = [row[p.answer.shown :] if p.answer.count > p.answer.shown else row for row, p in pairs]
-        return {
-            "correct": np.array([row.all() for row in passed], dtype=np.float64) * done,
-            "pass_fraction": np.array([row.mean() for row in hidden], dtype=np.float64) * done,
-            "format": np.array([is_python(program) for program in programs], dtype=np.float64) * done,
-        }
+        pairs = zip(problems, texts, done.tolist(), strict=True)
+        programs = [program_text(text, p.data["prefix"]) if ok else None for p, text, ok in pairs]
+        return score_programs(programs, [p.answer for p in problems], sandbox, self.name)
 
     def _right(self, gold: str, text: str) -> bool:
         marked = self._marked(text)

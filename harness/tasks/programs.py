@@ -11,9 +11,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from harness.errors import HarnessError
+from harness.tasks.base import Columns
 from harness.tasks.sandbox import Job, Outcome
 
-__all__ = ["CALL", "Tests", "is_python", "parsed", "program_text", "run_tests", "value_of"]
+__all__ = [
+    "CALL",
+    "Tests",
+    "fence_end",
+    "is_python",
+    "parsed",
+    "program_text",
+    "run_tests",
+    "score_programs",
+    "value_of",
+]
 
 MAX_VALUE = 10_000  # characters of a returned value
 _FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -79,6 +91,32 @@ def run_tests(programs: Sequence[str], tests: Sequence[Tests], sandbox: Any) -> 
     after = [next(answers) if job is not None else None for job in seconds]
     found = [test.verdicts(*two) for test, *two in zip(tests, outcomes, after, strict=True)]
     return [np.array(verdicts, dtype=bool) for verdicts in found]
+
+
+def score_programs(programs: Sequence[str | None], tests: Sequence[Tests], sandbox: Any, task: str) -> Columns:
+    """Columns `correct`, `pass_fraction` (of the tests that the prompt does not show) and `format`, float64 [M] each.
+
+    None stands for a text that was cut: it has none of them, and is not run. Raises HarnessError without a sandbox.
+    """
+    if sandbox is None:
+        raise HarnessError(f"task {task!r} runs programs and was given no sandbox; pass sandbox=Sandbox(mode)")
+    rows = [row for row, program in enumerate(programs) if program is not None]
+    passed = run_tests([programs[row] or "" for row in rows], [tests[row] for row in rows], sandbox)
+    found = {name: np.zeros(len(programs)) for name in ("correct", "pass_fraction", "format")}
+    for row, verdicts in zip(rows, passed, strict=True):
+        hidden = verdicts[tests[row].shown :] if tests[row].count > tests[row].shown else verdicts
+        found["correct"][row] = verdicts.all()
+        found["pass_fraction"][row] = hidden.mean()
+        found["format"][row] = is_python(programs[row] or "")
+    return found
+
+
+def fence_end(text: str) -> int | None:
+    """Where the first closed block of Python in a text ends; None without one."""
+    closed = [
+        found.end() for found in _FENCE.finditer(text) if found[1].lower() in _PYTHON and found[0].endswith("```")
+    ]
+    return closed[0] if closed else None
 
 
 def program_text(text: str, prefix: str = "") -> str:

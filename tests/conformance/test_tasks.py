@@ -14,6 +14,7 @@ from harness.tasks.base import Problem, Task
 test_math = task_tests("math")
 test_code = task_tests("code")
 test_word_problems = task_tests("word-problems")
+test_python_functions = task_tests("python-functions")
 
 
 class Echo(Task):

@@ -33,7 +33,7 @@ def test_unknown_options_are_named():
         load_task("math", {"operands": 5})
 
 
-@pytest.mark.parametrize("name", ["math", "code", "word-problems", "gsm8k", "mbpp"])
+@pytest.mark.parametrize("name", ["math", "code", "word-problems", "python-functions", "gsm8k", "mbpp"])
 def test_a_weight_of_no_column_is_refused(name):
     with pytest.raises(UsageError, match=r"reward_weights names no column of it: 'formatt'.*'format'") as raised:
         load_task(name, {"reward_weights": {"formatt": 1.0}})

@@ -69,7 +69,7 @@ def test_a_data_set_with_leaks_says_so(tmp_path):
     assert task.notes() == ["leaky: of 25 rows 2 are duplicates, 3 stand in a later split too"]
 
 
-@pytest.mark.parametrize("name", ["math", "code", "word-problems"])
+@pytest.mark.parametrize("name", ["math", "code", "word-problems", "python-functions"])
 def test_the_generated_tasks_share_nothing(name):
     task = load_task(name)
     assert shared({split: task.problems(split) for split in ("train", "validation", "test")}) == {}
