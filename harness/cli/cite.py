@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.errors import UsageError, nearest
+
 if TYPE_CHECKING:
-    from harness.host import Entry
+    from harness.host import Catalogue, Entry
 
 __all__ = ["bibtex", "register"]
 
@@ -18,6 +21,7 @@ ARXIV = re.compile(r"(?:arxiv:)?(\d{2})(\d{2})\.(\d{4,5})(v\d+)?", re.IGNORECASE
 DOI = re.compile(r"(?:https?://doi\.org/|doi:)?(10\.\d{4,9}/\S+)", re.IGNORECASE)
 SPECIAL = str.maketrans({"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$", "{": r"\{", "}": r"\}"})
 SELF = "policy-harness"
+PAPERS = "papers.yaml"  # at the top of a package that offers methods, or beside a plugin file
 
 
 def register(app: typer.Typer) -> None:
@@ -31,16 +35,31 @@ def cite(
 ) -> None:
     """Print BibTeX of the papers behind the stacks, bases included, and of policy-harness.
 
-    Plugins record where their papers are, not who wrote them: an entry names a title where the plugin states one.
+    Methods record where their papers are; titles and authors come from the papers.yaml of their package, and what that
+    does not know is left out.
     """
     from harness.host import build_stack, discover
 
     catalogue = discover(plugin or ())
+    refuse_unknown(stacks, catalogue)
     entries: dict[str, Entry] = {}
     for stack in stacks:
         for seat in build_stack(stack, catalogue).seats:
             entries.setdefault(seat.entry.slug, seat.entry)
     typer.echo("\n\n".join([*papers(list(entries.values())), itself()]))
+
+
+def refuse_unknown(stacks: Sequence[str], catalogue: Catalogue) -> None:
+    """Raise UsageError that names every unknown method of all stacks, so that one look mends them all."""
+    from harness.host import parse_stack
+
+    known = {entry.slug for entry in catalogue.values()}
+    names = dict.fromkeys(spec.name for stack in stacks for spec in parse_stack(stack))
+    unknown = [name for name in names if name not in known]
+    if len(unknown) > 1:  # of one alone the stack's own error says as much
+        hints = {name: nearest(name, known).strip().replace("Did", "did") for name in unknown}
+        said = ", ".join(f"{name!r}" + (f" ({hint})" if hint else "") for name, hint in hints.items())
+        raise UsageError(f"unknown methods {said}; `harness methods` lists all, a file of your own needs --plugin FILE")
 
 
 def papers(entries: Sequence[Entry]) -> list[str]:
@@ -50,19 +69,57 @@ def papers(entries: Sequence[Entry]) -> list[str]:
         by_paper.setdefault(str(entry.paper or ""), []).append(entry)
     without = sorted(entry.slug for entry in by_paper.pop("", []))
     made = [paper_entry(paper, found) for paper, found in by_paper.items()]
-    if any("title" not in text for text in made):
-        made.insert(0, "% Authors, and titles where they are missing, are not recorded here: take them from the urls.")
-    return made + ([f"% no paper is recorded for {', '.join(without)}"] if without else [])
+    comments = []
+    for field in ("title", "author"):
+        lacking = [key_of(text) for text in made if f"  {field} = " not in text]
+        if lacking:
+            comments.append(f"% no {field} is recorded for {', '.join(lacking)}: take it from the url")
+    return made + comments + ([f"% no paper is recorded for {', '.join(without)}"] if without else [])
+
+
+def key_of(text: str) -> str:
+    """The key of an entry."""
+    return text.partition("{")[2].partition(",")[0]
 
 
 def paper_entry(paper: str, entries: Sequence[Entry]) -> str:
     """The entry of a paper that one or more plugins state."""
     slugs = sorted(entry.slug for entry in entries)
-    titles = (entry.card.literal("title") for entry in entries if entry.card)
-    title = next((str(found) for found in titles if found), "")
-    fields = {"key": slugs[0], **({"title": f"{{{title.translate(SPECIAL)}}}"} if title else {}), **place(paper)}
-    fields["note"] = f"Method{'s' * (len(slugs) > 1)} {', '.join(slugs)} of {SELF}"
+    where = place(paper)
+    known = next((found for entry in entries if (found := recorded(entry, where.get("eprint", paper)))), {})
+    title, authors = known.get("title"), known.get("authors")
+    fields = {
+        "key": slugs[0],
+        **({"title": f"{{{title.translate(SPECIAL)}}}"} if title else {}),
+        **({"author": authors} if authors else {}),
+        **where,
+        "note": f"Method{'s' * (len(slugs) > 1)} {', '.join(slugs)} of {SELF}",
+    }
     return bibtex(re.sub(r"[^A-Za-z0-9.:/-]", "-", f"{slugs[0]}:{fields.get('eprint', slugs[0])}"), fields)
+
+
+def recorded(entry: Entry, paper: str) -> Mapping[str, str]:
+    """What the package of a method knows of a paper: its title, and its authors as BibTeX writes them."""
+    folder = package_of(entry)
+    file = folder / PAPERS if folder else None
+    if file is None or not file.is_file():
+        return {}
+    from harness import yaml12
+
+    told = yaml12.load(file)[0]
+    found = told.get(paper, {}) if isinstance(told, dict) else None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise UsageError(f'{file}: {paper} is not read; write "{paper}": {{title: TEXT, authors: A B and C D}}')
+    return found
+
+
+def package_of(entry: Entry) -> Path | None:
+    """The folder of the package that offers a method, found without importing it; of a plugin file, where it lies."""
+    if entry.from_file:
+        return entry.path.parent if entry.path else None
+    spec = importlib.util.find_spec(entry.module.partition(".")[0])
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else None
 
 
 def place(paper: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ import pytest
 
 from harness import __version__, yaml12
 from harness.cli.cite import bibtex, place
+from harness.host import discover
 from tests.cli.test_methods import file, harness
 
 __all__ = ["file"]
@@ -33,10 +34,12 @@ def test_a_stack_is_cited_with_its_base_and_the_harness(capsys):
     assert [fields.get("eprint") for fields in found.values()] == ["2402.03300", "2503.14476", "2602.06717", None]
     dapo = found["dapo:2503.14476"]
     assert dapo == {
-        "key": "dapo", "year": "2025", "eprint": "2503.14476", "archivePrefix": "arXiv",
+        "key": "dapo", "title": "{DAPO: An Open-Source LLM Reinforcement Learning System at Scale}",
+        "author": "Qiying Yu and others", "year": "2025", "eprint": "2503.14476", "archivePrefix": "arXiv",
         "url": "https://arxiv.org/abs/2503.14476", "note": "Method dapo of policy-harness",
     }  # fmt: skip
-    assert "author" not in dapo
+    assert "author" not in found["f-grpo:2602.06717"]  # nobody has looked them up
+    assert "% no author is recorded for f-grpo:2602.06717: take it from the url" in out
 
 
 def test_the_harness_is_cited_as_its_own_file_says(capsys):
@@ -65,6 +68,46 @@ def test_unknown_stacks_are_one_line(capsys):
     code, _, err = harness(capsys, "cite", "dappo")
     assert code == 2
     assert "Did you mean 'dapo'" in err
+
+
+def test_all_unknown_names_are_named_at_once(capsys):
+    code, out, err = harness(capsys, "cite", "dappo+placebo", "grpo", "gddpo(x=1)")
+    assert (code, out) == (2, "")
+    assert "'dappo' (did you mean 'dapo'?), 'gddpo' (did you mean 'gdpo'?)" in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_of_methods_may_know_its_papers(capsys, tmp_path):
+    source = '"""Mine."""\nfrom harness import method, hookimpl\n\n@method(paper="10.1234/abc")\nclass Mine:\n'
+    source += (
+        '    """Idea."""\n\n    @hookimpl\n    def estimate_advantages(self, batch):\n        return batch.reward\n'
+    )
+    (tmp_path / "mine.py").write_text(source)
+    papers = tmp_path / "papers.yaml"
+    papers.write_text('"10.1234/abc": {title: "On & on", authors: A. Nyone and S. Omeone}\n')
+    fields = entries(harness(capsys, "cite", "mine", "--plugin", tmp_path / "mine.py")[1])["mine:mine"]
+    assert fields["title"] == r"{On \& on}"
+    assert fields["author"] == "A. Nyone and S. Omeone"
+    papers.write_text('"10.1234/abc": On and on\n')
+    code, _, err = harness(capsys, "cite", "mine", "--plugin", tmp_path / "mine.py")
+    assert code == 2
+    assert "papers.yaml: 10.1234/abc is not read; write" in err
+
+
+def test_the_first_partys_papers_are_its_methods_and_nothing_else():
+    """Every paper in the file is stated by a method; what a method states and the file lacks was never looked up."""
+    told = yaml12.load(ROOT / "plugins" / "harness_papers" / "papers.yaml")[0]
+    ours = [entry for entry in discover().values() if entry.module.startswith("harness_papers")]
+    stated = {place(str(entry.paper)).get("eprint", str(entry.paper)) for entry in ours if entry.paper}
+    assert set(told) <= stated
+    assert list(told) == sorted(told)
+    for paper, fields in told.items():
+        assert set(fields) <= {"title", "authors"}, paper
+        assert len(fields["title"]) > 10
+        assert "arxiv" not in fields["title"].lower(), paper
+        names = fields.get("authors", "A B").split(" and ")
+        assert all(" " in name.strip() or name == "others" or name.startswith("{") for name in names), paper
+    assert len(stated - set(told)) < 12
 
 
 @pytest.mark.parametrize(
