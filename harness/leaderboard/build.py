@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import UsageError, nearest
+from harness.errors import UsageError
 from harness.leaderboard import statistics
 from harness.leaderboard.answers import item_error, samples_of
 from harness.leaderboard.checks import check
 from harness.leaderboard.compare import compare
 from harness.leaderboard.costs import clip_share, cost
 from harness.leaderboard.detectable import detectable
+from harness.leaderboard.known import instead
 from harness.leaderboard.matrix import Matrix, Metric, matrix
 from harness.leaderboard.merge import merged
 from harness.leaderboard.model import CONTROLS, LEAST_SEEDS, UNTRAINED, Board, Row, role_of
@@ -142,7 +143,7 @@ def choose_baseline(asked: str | None, trials: Sequence[Trial], suite: dict[str,
     wanted = asked or suite.get("baseline") or next(m for m in [*methods, *methods[:1]] if role_of(m) == "method")
     chosen = known.get(str(wanted), str(wanted))
     if chosen not in methods:
-        raise UsageError(f"no method {wanted!r} to compare with.{nearest(str(wanted), methods)}")
+        raise UsageError(f"no method {wanted!r} to compare with.{instead(str(wanted), methods)}")
     return chosen
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import UsageError, nearest
+from harness.errors import UsageError
 from harness.leaderboard import statistics
 from harness.leaderboard.cells import number, points, probability, ratio, scale, seconds, title, tuned, whole
 from harness.leaderboard.compare import difference
 from harness.leaderboard.costs import Cost
+from harness.leaderboard.known import instead
 from harness.leaderboard.model import LEAST_SEEDS, LEVEL, UNTRAINED, Board, Difference, Row
 from harness.leaderboard.solved import Items, Problems, items
 
@@ -59,7 +60,7 @@ def duel(shown: Board, first: str, second: str, *, problems: Problems = lambda _
     known = [*shown.matrix.methods, UNTRAINED]
     for name in (first, second):
         if name not in known:
-            raise UsageError(f"no method {name!r} in {shown.suite}.{nearest(name, known)}")
+            raise UsageError(f"no method {name!r} in {shown.suite}.{instead(name, known)}")
     if first == second:
         raise UsageError(f"{first!r} stands on both sides: name two methods of {shown.suite}, or `{UNTRAINED}`")
     one, two = shown.row(first), shown.row(second)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harness.errors import UsageError, nearest
 from harness.leaderboard import statistics
+from harness.leaderboard.known import instead
 from harness.leaderboard.trials import Trial
 
 __all__ = ["Matrix", "Metric", "curve", "matrix"]
@@ -118,7 +119,7 @@ class Matrix:
     def row(self, method: str) -> int:
         """The index of a method; UsageError names the nearest known one."""
         if method not in self.methods:
-            raise UsageError(f"no method {method!r} in this suite.{nearest(method, self.methods)}")
+            raise UsageError(f"no method {method!r} in this suite.{instead(method, self.methods)}")
         return self.methods.index(method)
 
     def of(self, method: str) -> list[Trial]:

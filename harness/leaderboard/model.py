@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import UsageError, nearest
+from harness.errors import UsageError
 from harness.leaderboard.costs import Cost
+from harness.leaderboard.known import instead
 from harness.leaderboard.matrix import Matrix, Metric
 from harness.leaderboard.statistics import Interval
 from harness.leaderboard.targets import Reached, Target
@@ -128,5 +129,5 @@ class Board:
         """The row of a method; UsageError names the nearest known one."""
         rows = {row.method: row for row in self.rows}
         if method not in rows:
-            raise UsageError(f"no row {method!r} on this board.{nearest(method, rows)}")
+            raise UsageError(f"no row {method!r} on this board.{instead(method, rows)}")
         return rows[method]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import UsageError, nearest
+from harness.errors import UsageError
 from harness.leaderboard.colours import looks
 from harness.leaderboard.figures.canvas import (
     GRID,
@@ -22,6 +22,7 @@ from harness.leaderboard.figures.canvas import (
     titled,
 )
 from harness.leaderboard.figures.names import shorten
+from harness.leaderboard.known import instead
 from harness.leaderboard.model import UNTRAINED, Board
 from harness.leaderboard.solved import right, said
 
@@ -53,7 +54,7 @@ def discordance(board: Board, first: str, second: str) -> Figure:
     known = [*board.matrix.methods, UNTRAINED]
     for name in (first, second):
         if name not in known:
-            raise UsageError(f"no method {name!r} in {board.suite}.{nearest(name, known)}")
+            raise UsageError(f"no method {name!r} in {board.suite}.{instead(name, known)}")
     found = count_discordance(board, first, second)
     names = (shorten(first, 40), shorten(second, 40))
     figure = new_figure(max(3.3, 1.0 + 0.24 * len(found.seeds)))
