@@ -16,22 +16,6 @@ from harness.tasks.sandbox import Job, Outcome
 __all__ = ["Streams", "cases_of"]
 
 MAX_DIGITS = 4300  # of an integer that Python reads and writes
-# Every run has names and streams of its own; `sys.exit` ends one as the end of the file does.
-_RUN = """
-import io, sys
-code = compile({program!r}, "<program>", "exec")
-def f(text):
-    given, written = sys.stdin, sys.stdout
-    sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(text.encode())), io.TextIOWrapper(io.BytesIO())
-    try:
-        exec(code, {{"__name__": "__main__"}})
-    except SystemExit:
-        pass
-    finally:
-        out, sys.stdin, sys.stdout = sys.stdout, given, written
-    out.flush()
-    return out.buffer.getvalue().decode()
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +33,7 @@ class Streams:
 
     def job(self, program: str) -> Job:
         """The program, once for each text."""
-        return Job(_RUN.format(program=program), [[text] for text in self.inputs], "function")
+        return Job(program, [[text] for text in self.inputs], "stream")
 
     def second(self, outcome: Outcome) -> None:
         """None: outputs are compared out here."""

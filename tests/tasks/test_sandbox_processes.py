@@ -60,7 +60,7 @@ def test_a_fork_of_the_harness_gets_its_own_process(limits):
 
 REFUSING = (
     "import sys; sys.path.insert(0, sys.argv[1]); from inside import jail, server\n"
-    "def refuse(keep): raise jail.Refused('a user namespace: Operation not permitted')\n"
+    "def refuse(): raise jail.Refused('a user namespace: Operation not permitted')\n"
     "jail.enter_namespaces = refuse; server.main(sys.argv[2])"
 )
 

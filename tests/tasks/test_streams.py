@@ -87,3 +87,46 @@ def test_a_call_that_cannot_be_written_down_is_left_out():
 
 def test_the_first_tests_only():
     assert cases_of({"inputs": list("abc"), "outputs": list("abc")}, 2).count == 2
+
+
+LATE_WRITER = """
+import atexit, io, sys
+real, sys.stdout = sys.stdout, io.StringIO()
+print(open(0).read())
+@atexit.register
+def write():
+    real.write(sys.stdout.getvalue())
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "print(open(0).read(), end='')",
+        "import os\nos.write(1, os.read(0, 1 << 20))",
+        "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())",
+        "import sys, os\nassert os.fstat(sys.stdin.fileno()).st_size\nprint(*sys.stdin, sep='')",
+        "import sys, io\nsys.stdin = io.StringIO(sys.stdin.buffer.read().decode())\nprint(input())\nprint(*sys.stdin)",
+        "import fileinput\nfor line in fileinput.input(files=['-']): print(line)",
+        "import sys\nfor line in iter(sys.stdin.readline, ''): print(line)",
+        "import sys\nprint(sys.__stdin__.read())",
+        LATE_WRITER,
+        "with open(1, 'w') as out: out.write(open(0).read())",
+    ],
+)
+def test_every_usual_way_to_reach_the_streams_works_in_every_run(sandbox, program):
+    assert verdicts(sandbox, ECHO, program) == [[True, True]]
+
+
+def test_a_text_and_the_number_of_tests_may_be_larger_than_a_pipe_or_the_files_a_program_may_open(sandbox):
+    many = " ".join(["7"] * 300_000)
+    cases = cases_of({"inputs": [many] * 40, "outputs": ["2100000 0"] * 40}, 40)
+    program = "import os, difflib\ntext = os.read(0, 1) + open(0, 'rb').read()\nprint(text.count(b'7') * 7, 0)"
+    with Sandbox(sandbox.mode, seconds=20) as box:
+        assert verdicts(box, cases, program) == [[True] * 40]
+
+
+def test_output_that_fills_the_pipe_is_an_error_and_not_a_hang(sandbox):
+    cases = cases_of({"inputs": ["a", "b"], "outputs": ["x", "b"]}, 2)
+    program = "text = input()\nprint('x' * 1_000_000 if text == 'a' else text)"
+    assert verdicts(sandbox, cases, program) == [[False, True]]

@@ -20,7 +20,7 @@ from harness.errors import HarnessError, UsageError
 
 __all__ = ["Job", "Outcome", "Sandbox", "SandboxReport", "probe", "run_functions", "same"]
 
-Kind = Literal["expression", "function"]
+Kind = Literal["expression", "function", "stream"]
 Mode = Literal["namespaces", "limits"]
 START_SECONDS = 30.0
 MARGIN_SECONDS = 30.0
@@ -32,7 +32,8 @@ BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from inside.server import m
 class Job:
     """A program and the argument lists to call it with.
 
-    `expression`: Python in x (and y, z, w for further arguments). `function`: Python that defines `f`.
+    `expression`: Python in x (and y, z, w for further arguments). `function`: Python that defines `f`. `stream`: Python
+    that reads stdin and writes stdout; each argument list is one text, and the value is what it wrote.
     """
 
     source: str

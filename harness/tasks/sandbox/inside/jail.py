@@ -10,9 +10,10 @@ import resource
 import signal
 import sys
 import sysconfig
-from collections.abc import Iterable
 
-__all__ = ["Refused", "drop", "enter_namespaces", "fresh_tmp"]
+__all__ = ["HIGH", "Refused", "drop", "enter_namespaces", "fresh_tmp", "seclude"]
+
+HIGH = 64  # the first of the descriptors that stand above those that a program may open
 
 NOBODY = 65534
 FIRST_UID, UIDS = 200_000, 1_000_000  # unused ones, above those of people and services
@@ -38,11 +39,10 @@ class Refused(Exception):  # noqa: N818
     """The machine does not allow what the sandbox needs."""
 
 
-def enter_namespaces(keep: Iterable[int]) -> None:
-    """Return in a new process that is pid 1 of its namespaces, with a read-only root that holds Python only.
+def enter_namespaces() -> None:
+    """Namespaces of our own, with a read-only root that holds Python only. The next process forked is pid 1 in them.
 
-    The process that called stays behind, holding none of the descriptors `keep`, and ends with the new one; when it is
-    killed, so is everything inside. Raises Refused where a step is not allowed, before anything was started.
+    When that one ends, so does everything inside. Raises Refused where a step is not allowed.
     """
     directories = _python_directories()
     uid, gid = os.geteuid(), os.getegid()
@@ -59,15 +59,13 @@ def enter_namespaces(keep: Iterable[int]) -> None:
     with contextlib.suppress(Refused):  # no nested user namespaces, so no way back to any capability
         _write("/proc/sys/user/max_user_namespaces", "0")
     _build_root(directories)
-    inside = os.fork()
-    if inside:
-        for fd in keep:
-            os.close(fd)
-        _, status = os.waitpid(inside, 0)
-        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    # die with the parent, and be nobody's to trace or dump
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def seclude(*, with_parent: bool = False) -> None:
+    """Be nobody's to trace, to dump or to read the memory of; `with_parent` ends this process with its parent."""
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    if with_parent:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def fresh_tmp() -> None:
@@ -76,18 +74,20 @@ def fresh_tmp() -> None:
         if os.listdir("/tmp"):  # noqa: S108, PTH208
             libc.umount2(b"/tmp", MNT_DETACH)
             _mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, TMP_OPTIONS)  # noqa: S108
+            os.chdir("/tmp")  # noqa: S108 (where we stood was the old one)
 
 
-def drop(*, memory: int, seconds: float, files: bool, keep: int, null: int) -> None:
+def drop(*, memory: int, seconds: float, files: bool, keep: int, high: int, null: int) -> None:
     """In a forked child: no capabilities, an unprivileged user, hard limits, and no descriptor but `keep`, as 3.
 
-    Without `files` nothing can be written to any file.
+    `high` descriptors from `HIGH` on stay as well. Without `files` nothing can be written to any file.
     """
     os.setsid()
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.dup2(keep, 3)
-    os.closerange(4, 4096)
+    os.closerange(4, HIGH)
+    os.closerange(HIGH + high, 4096)
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)

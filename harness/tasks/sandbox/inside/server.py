@@ -1,23 +1,25 @@
-"""The sandbox process: reads batches of jobs, forks children that run them, and writes the outcomes.
+"""The sandbox process: reads batches of jobs, has a child run each, and writes the outcomes.
 
-A message is four bytes of length (big-endian) and JSON. Vetted programs of a batch share one child; any other program
-has a child, a result pipe and an empty /tmp of its own, and when it ends nothing of it is left running.
+Vetted programs of a batch share one child; any other program has a child, pipes and an empty /tmp of its own, and when
+it ends nothing of it is left running. Children are forked from another process (`template`), started before the first
+job came: this one has all programs and results in its memory, and a child of its own could read them there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import select
-import signal
+import socket
 import sys
 import time
 import warnings
 from typing import Any
 
-from . import jail, programs
+from . import jail
+from .template import ALONE, ASK, CLOCK, END, ORDER, VETTED, Template
+from .wire import framed, receive, send, write_all
 
 __all__ = ["main"]
 
@@ -42,40 +44,50 @@ def main(mode: str) -> None:
     requests, replies, null = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
+    isolated = mode == "namespaces"
     try:
-        if mode == "namespaces":
-            jail.enter_namespaces(keep=(requests, replies))
+        if isolated:
+            jail.enter_namespaces()
     except jail.Refused as error:
-        _send(replies, {"refused": str(error)})
+        send(replies, {"refused": str(error)})
         return
-    gc.collect()
-    gc.freeze()
-    server = Server(requests, replies, null, isolated=mode == "namespaces")
-    _send(replies, {"ready": os.getpid()})
-    server.serve()
+    ours, theirs = socket.socketpair()
+    template = os.fork()
+    if template == 0:  # pid 1 where there are namespaces
+        with contextlib.suppress(BaseException):
+            for one in (requests, replies, ours.detach()):
+                os.close(one)
+            jail.seclude(with_parent=True)
+            Template(theirs, null, isolated=isolated).serve()
+        os._exit(0)
+    theirs.close()
+    jail.seclude()
+    try:
+        send(replies, {"ready": template})
+        Server(requests, replies, ours).serve()
+    finally:
+        ours.close()  # the template ends what it runs, and itself
+        os.waitpid(template, 0)
 
 
 class Server:
-    """The loop of the process."""
+    """The loop of the process. `control` leads to the template."""
 
-    def __init__(self, requests: int, replies: int, null: int, *, isolated: bool) -> None:
+    def __init__(self, requests: int, replies: int, control: socket.socket) -> None:
         self.requests = requests
         self.replies = replies
-        self.null = null
-        self.isolated = isolated
+        self.control = control
         self.memory = 0
         self.seconds = 1.0
 
     def serve(self) -> None:
+        """Batch by batch."""
         while True:
-            self.answer(_receive(self.requests))
-
-    def answer(self, request: Any) -> None:
-        """One batch. Nothing of it stays in this process, which is what later programs are forked from."""
-        self.memory, self.seconds = request["memory"], request["seconds"]
-        outcomes = self.batch(request["jobs"])
-        body = ",".join(f"[{text},{'true' if late else 'false'}]" for text, late in outcomes)
-        _write_all(self.replies, f"[{body}]".encode())
+            request = receive(self.requests)
+            self.memory, self.seconds = request["memory"], request["seconds"]
+            outcomes = self.batch(request["jobs"])
+            body = ",".join(f"[{text},{'true' if late else 'false'}]" for text, late in outcomes)
+            write_all(self.replies, framed(f"[{body}]".encode()))
 
     def batch(self, jobs: list[Any]) -> list[tuple[str, bool]]:
         """Per job the JSON text `[values, error]` and whether it ran out of time."""
@@ -83,20 +95,11 @@ class Server:
         start = 0
         while start < len(jobs):  # one child, unless a program manages to bring down the interpreter
             start = self.vetted(jobs, start, texts) + 1
-        done = [(text, False) for text in texts]
-        for place, text in enumerate(texts):
-            if text is None:
-                done[place] = self.alone(jobs[place], (jobs, texts, done))
-        return done  # type: ignore[return-value]
+        return [(text, False) if text is not None else self.alone(jobs[place]) for place, text in enumerate(texts)]
 
     def vetted(self, jobs: list[Any], start: int, texts: list[str | None]) -> int:
         """Fill in `texts` from `start` on, in one child; the index of the job at which it ended."""
-
-        def child(out: int) -> None:
-            for job in jobs[start:]:
-                _write_all(out, (programs.run_vetted(*job) or "").encode())
-
-        data, _ = self.fork(child, renew=True)
+        data, _ = self.child(jobs[start:], renew=True)
         at = 0
         index = start
         while index < len(jobs) and at + 4 <= len(data):
@@ -108,22 +111,9 @@ class Server:
             index += 1
         return index
 
-    def alone(self, job: Any, others: tuple[list[Any], ...]) -> tuple[str, bool]:
-        """One program in a child of its own, where the lists `others` are empty: it cannot look up what others gave."""
-
-        def child(out: int) -> None:
-            import random
-
-            for items in others:
-                items.clear()
-            random.seed(0)
-            text = programs.run(*job).encode()
-            while text:
-                text = text[os.write(out, text) :]
-
-        if self.isolated:
-            jail.fresh_tmp()
-        data, late = self.fork(child)
+    def alone(self, job: Any) -> tuple[str, bool]:
+        """One program in a child of its own."""
+        data, late = self.child(job)
         values: list[Any] = [None] * len(job[2])
         if late:
             return json.dumps([values, f"ran longer than {self.seconds:g} s"]), True
@@ -132,73 +122,87 @@ class Server:
         except (ValueError, RecursionError):
             return json.dumps([values, "ended without a result"]), False
 
-    def fork(self, child: Any, *, renew: bool = False) -> tuple[bytes, bool]:
-        """Run `child(result descriptor)` in a limited child: what it wrote, and whether its time ran out.
+    def child(self, job: Any, *, renew: bool = False) -> tuple[bytes, bool]:
+        """Have a child run a job: what it wrote, and whether its time ran out.
 
         `renew` starts the time again with every result, for a child that runs many short programs.
         """
+        job_out, job_in = os.pipe()
         source, sink = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            with contextlib.suppress(BaseException):
-                limit = self.seconds if not renew else 60.0
-                jail.drop(memory=self.memory, seconds=limit, files=self.isolated, keep=sink, null=self.null)
-                child(3)
-            os._exit(0)
-        os.close(sink)
         try:
-            return self.collect(pid, source, renew=renew)
+            order = ORDER.pack(VETTED if renew else ALONE, self.memory, self.seconds)
+            socket.send_fds(self.control, [order], [job_out, sink])
+            os.close(job_out)
+            os.close(sink)
+            return self.exchange(json.dumps(job).encode(), job_in, source, renew=renew)
         finally:
             os.close(source)
-            self.kill(pid)
+            self.control.send(END)
+            if not self.control.recv(1):  # the template was killed
+                sys.exit(1)
 
-    def collect(self, pid: int, source: int, *, renew: bool) -> tuple[bytes, bool]:
-        """Read until the child closes its end, has written too much, or has used up its time."""
+    def exchange(self, job: bytes, job_in: int, source: int, *, renew: bool) -> tuple[bytes, bool]:
+        """Write the job, then read until the child closes its end, has written too much, or has used up its time."""
+        feed = _Feed(job, job_in)
         data = bytearray()
-        began, used = time.monotonic(), 0.0
-        clock = (~pid << 3) | 2  # the CPU clock of another process
-        while True:
-            readable, _, _ = select.select([source, self.requests], [], [], POLL_SECONDS)
-            if self.requests in readable:  # no request comes before the reply: the other end is gone
-                self.kill(pid)
-                os._exit(0)
-            if source in readable:
-                chunk = os.read(source, 1 << 16)
-                if not chunk or len(data) > (MAX_RESULTS if renew else MAX_RESULT):
-                    return bytes(data), False
-                data += chunk
-                if not renew:
-                    continue
-                began, used = time.monotonic(), _cpu(clock)
-            elif self.late(_cpu(clock) - used, time.monotonic() - began):
-                return bytes(data), True
+        began = time.monotonic()
+        used: float | None = 0.0  # CPU time before this program; None: to be asked for when it has run for a while
+        with contextlib.closing(feed):
+            while True:
+                readable, writable, _ = select.select([source, self.requests], feed.waiting, [], POLL_SECONDS)
+                if self.requests in readable:  # no request comes before the reply: the other end is gone
+                    sys.exit(0)
+                if writable:
+                    feed.more()
+                if source in readable:
+                    chunk = os.read(source, 1 << 16)
+                    if not chunk or len(data) > (MAX_RESULTS if renew else MAX_RESULT):
+                        return bytes(data), False
+                    data += chunk
+                    if renew:
+                        began, used = time.monotonic(), None
+                elif not writable:
+                    cpu = self.cpu()
+                    used = cpu if used is None else used
+                    if self.late(cpu - used, time.monotonic() - began):
+                        return bytes(data), True
+
+    def cpu(self) -> float:
+        """Seconds of CPU that the child has had."""
+        self.control.send(ASK)
+        answer = self.control.recv(CLOCK.size, socket.MSG_WAITALL)
+        if len(answer) < CLOCK.size:
+            sys.exit(1)
+        return float(CLOCK.unpack(answer)[0])
 
     def late(self, cpu: float, wall: float) -> bool:
         """Whether a program has had its time."""
         asleep = wall > WALL_FACTOR * self.seconds and cpu < ASLEEP * wall
         return cpu > self.seconds or asleep or wall > LAST_FACTOR * self.seconds
 
-    def kill(self, pid: int) -> None:
-        """Nothing that a child started outlives it."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        if self.isolated:  # everyone in this pid namespace but us
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, 0)
-            while self.isolated:
-                os.waitpid(-1, 0)
 
+class _Feed:
+    """A job on its way into a pipe, which holds less than some jobs have."""
 
-def _cpu(clock: int) -> float:
-    try:
-        return time.clock_gettime(clock)
-    except OSError:  # it has ended
-        return 0.0
+    def __init__(self, job: bytes, fd: int) -> None:
+        os.set_blocking(fd, False)
+        self.rest = memoryview(job)
+        self.waiting = [fd]  # for room in the pipe
+
+    def more(self) -> None:
+        """What the pipe takes now; its end is closed behind the last byte, or where nobody reads any more."""
+        try:
+            self.rest = self.rest[os.write(self.waiting[0], self.rest) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self.rest = self.rest[:0]
+        if not self.rest:
+            self.close()
+
+    def close(self) -> None:
+        while self.waiting:
+            os.close(self.waiting.pop())
 
 
 def _checked(data: bytes, count: int) -> str:
@@ -216,27 +220,3 @@ def _checked(data: bytes, count: int) -> str:
     if any(isinstance(value, list | dict) for value in values):
         raise ValueError("not scalars")
     return json.dumps([values, error])
-
-
-def _send(fd: int, message: Any) -> None:
-    _write_all(fd, json.dumps(message).encode())
-
-
-def _write_all(fd: int, body: bytes) -> None:
-    data = memoryview(len(body).to_bytes(4, "big") + body)
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def _receive(fd: int) -> Any:
-    return json.loads(_read(fd, int.from_bytes(_read(fd, 4), "big")))
-
-
-def _read(fd: int, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        chunk = os.read(fd, min(size - len(data), 1 << 20))
-        if not chunk:
-            sys.exit(0)
-        data += chunk
-    return bytes(data)
