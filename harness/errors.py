@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
-    "Blamed", "CheckFailed", "HarnessError", "NeverCalled", "PluginError", "Refusal", "StackRefused", "UnusablePlugin",
-    "UsageError", "blame", "blamed", "nearest", "told",
+    "Blamed", "CheckFailed", "Faults", "HarnessError", "NeverCalled", "PluginError", "Refusal", "StackRefused",
+    "UnusablePlugin", "UsageError", "blame", "blamed", "nearest", "told",
 ]  # fmt: skip
 
 
@@ -21,6 +21,26 @@ class UsageError(HarnessError):
     """Bad input: an unknown name, a wrong value, a file that is not there."""
 
     exit_code = 2
+
+
+class Faults(UsageError):  # noqa: N818 - several errors
+    """Everything wrong with one input: a line a fault on the command line, joined where one line is wanted."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*lines)
+        self.lines = lines
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines)
+
+    @classmethod
+    def of(cls, faults: Sequence[HarnessError]) -> HarnessError:
+        """One error as it is; several as their lines, each once, the first few of them."""
+        lines = list(dict.fromkeys(map(told, faults)))
+        if len(lines) == 1:
+            return faults[0]
+        more = len(lines) - _FAULTS
+        return cls(*lines[:_FAULTS], *([f"and {more} more"] if more > 0 else []))
 
 
 class CheckFailed(HarnessError):  # noqa: N818 - a check that did not hold, not a fault
@@ -53,6 +73,7 @@ class NeverCalled(PluginError, Refusal):  # noqa: N818 - the same, by the end of
     """What one implements another keeps from being called."""
 
 
+_FAULTS = 8  # of one input, before the rest is only counted
 _LISTED = 24  # more names than these are no help in a line
 
 _CULPRIT = "plugin "  # how the notes begin that say whose an exception is

@@ -95,8 +95,9 @@ def _with_usage(error: Any) -> str:
 
 
 def _complain(error: object, code: int) -> int:
-    """One line on stderr."""
-    text = " ".join(str(error).split())
-    if text:
-        print(f"harness: {text}", file=sys.stderr)
+    """One line on stderr, or one for each of several faults."""
+    for line in getattr(error, "lines", (error,)):
+        text = " ".join(str(line).split())
+        if text:
+            print(f"harness: {text}", file=sys.stderr)
     return code

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 
-from harness.errors import UsageError
+from harness.errors import Faults, HarnessError, UsageError
 from harness.host import parse_stack
 from harness.host.autoload import FIRST_PARTY
 from harness.suites.schema import Suite
@@ -29,12 +29,28 @@ def canonical_stack(plugin_files: Sequence[str] = ()) -> Canonical:
 
 
 def rows(suite: Suite, canonical: Canonical) -> list[str]:
-    """The stacks that a board shows: the baseline, the control rows over it, the methods; each once."""
-    baseline = canonical(suite.baseline)
-    listed = [canonical(text) for text in suite.methods]
+    """The stacks that a board shows: the baseline, the control rows over it, the methods; each once.
+
+    Raises what is wrong with all of them at once, a line a stack.
+    """
+    baseline, *listed = _spelt([suite.baseline, *suite.methods], canonical)
     bare = {spec.name for text in listed for spec in parse_stack(text)}
     controls = [_control(suite.baseline, name, canonical) for name in suite.honesty if name not in bare]
     return list(dict.fromkeys([baseline, *listed, *controls]))
+
+
+def _spelt(stacks: Sequence[str], canonical: Canonical) -> list[str]:
+    """The canonical spellings; the faults of all stacks together where there are any."""
+    found: list[str] = []
+    faults: list[HarnessError] = []
+    for text in stacks:
+        try:
+            found.append(canonical(text))
+        except HarnessError as error:
+            faults.append(error)
+    if faults:
+        raise Faults.of(faults)
+    return found
 
 
 def _control(baseline: str, name: str, canonical: Canonical) -> str:

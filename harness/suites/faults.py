@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a suite, as one line: where, what, and the nearest known name."""
+"""What pydantic found wrong with a suite, a line a fault: where, what, and the nearest known name."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from harness.errors import UsageError, nearest
+from harness.errors import Faults, HarnessError, UsageError, nearest
 from harness.suites.reader import Layer
 
-__all__ = ["known_keys", "one_line"]
+__all__ = ["known_keys", "refusal"]
 
 
-def one_line(error: ValidationError, layer: Layer, model: type[BaseModel]) -> UsageError:
-    """The first fault, in the order of the file, as a UsageError; further ones are counted."""
-    faults = error.errors(include_url=False)
-    first = faults[0]
-    path = tuple(part for part in first["loc"] if isinstance(part, int) or not part.startswith("function-"))
+def refusal(error: ValidationError, layer: Layer, model: type[BaseModel]) -> HarnessError:
+    """All faults: a UsageError where there is one, a line for each where there are several."""
+    return Faults.of([UsageError(_line(fault, layer, model)) for fault in error.errors(include_url=False)])
+
+
+def _line(fault: Any, layer: Layer, model: type[BaseModel]) -> str:
+    """One fault: its place, and what is wrong there."""
+    path = tuple(part for part in fault["loc"] if isinstance(part, int) or not part.startswith("function-"))
     name = ".".join(str(part) for part in path)
     where = layer.where(path)
-    more = f" ({len(faults) - 1} more)" if len(faults) > 1 else ""
     named = where == f"--set {name}"  # the place says the key already
-    return UsageError(f"{where + ': ' if where else ''}{_sentence(first, name, model, named=named)}{more}")
+    return f"{where + ': ' if where else ''}{_sentence(fault, name, model, named=named)}"
 
 
 def _sentence(fault: Any, name: str, model: type[BaseModel], *, named: bool) -> str:

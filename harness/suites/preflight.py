@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.errors import HarnessError, UsageError, nearest
+from harness.errors import Faults, HarnessError, UsageError, nearest
 from harness.suites.schema import Suite
 from harness.tasks.base import SPLITS, Task
 from harness.tasks.placing import shared
@@ -34,9 +34,10 @@ def check_suite(suite: Suite) -> list[str]:
     if len(tasks) > 1:
         _refuse_overlap(tasks, "the tasks together have")
     columns = {column for task in tasks for column in (*task.columns, *task.token_column_names)}
-    for name in suite.reward_weights:
-        if name not in columns:
-            raise UsageError(f"reward_weights: no task of the suite has a column {name!r}.{nearest(name, columns)}")
+    unknown = [name for name in suite.reward_weights if name not in columns]
+    if unknown:
+        said = "reward_weights: no task of the suite has a column"
+        raise Faults.of([UsageError(f"{said} {name!r}.{nearest(name, columns)}") for name in unknown])
     resolve(suite.policy.model, suite.policy.revision)
     programs = any(getattr(task, "needs_sandbox", False) for task in tasks)
     if suite.evaluation.tasks:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from harness import yaml12
-from harness.suites.faults import one_line
+from harness.suites.faults import refusal
 from harness.suites.reader import Layer, read
 from harness.training.config import (
     BudgetConfig,
@@ -113,7 +113,7 @@ class Suite(Section):
 
     @classmethod
     def load(cls, name: str | Path, sets: Sequence[str] = (), overrides: Mapping[str, Any] | None = None) -> Suite:
-        """Read a suite by path or bundled name. Raises UsageError: file, line, fault and the nearest known name."""
+        """Read a suite by path or bundled name. Raises UsageError: every fault with file, line and the nearest name."""
         return cls.check(read(name, sets, overrides))
 
     @classmethod
@@ -122,7 +122,7 @@ class Suite(Section):
         try:
             return cls.model_validate(layer.data)
         except ValidationError as error:
-            raise one_line(error, layer, cls) from None
+            raise refusal(error, layer, cls) from None
 
     def resolved(self) -> dict[str, Any]:
         """Every setting as plain data, in the order of a suite file."""

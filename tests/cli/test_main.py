@@ -116,3 +116,14 @@ def test_interrupt_gives_130(capsys, monkeypatch):
 
     monkeypatch.setattr(cli, "app", interrupted)
     assert outcome(capsys, "run")[0] == 130
+
+
+def test_every_fault_of_a_suite_file_is_a_line(capsys, tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text("name: bad\nbudget: {compute: -1}\nmethds: [dapo]\n")
+    code, out, err = outcome(capsys, "run", str(file), "--dry-run")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        f"harness: {file}:2: budget.compute must be more than 0, not -1",
+        f"harness: {file}:3: unknown key 'methds'. Did you mean 'methods'?",
+    ]

@@ -1,8 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.suites.expand import rows, slug, trials
+from harness.suites.expand import canonical_stack, rows, slug, trials
 
 
 def test_rows_are_the_baseline_the_methods_and_the_controls(suite):
@@ -18,6 +19,17 @@ def test_a_control_that_the_suite_lists_itself_is_not_added(suite):
 def test_rows_are_canonical_and_come_once(suite):
     made = suite(methods=["a", "A", "b"])
     assert rows(made, str.lower) == ["grpo(beta=0)", "a", "b"]
+
+
+def test_every_stack_that_cannot_be_built_is_named(suite):
+    with pytest.raises(UsageError) as caught:
+        rows(suite(methods=["dappo", "gdpo(nonsense=1)", "dr-grpo"], baseline="groo"), canonical_stack())
+    assert [line.split(".")[0] for line in caught.value.lines[:2]] == [
+        "unknown method 'groo'",
+        "unknown method 'dappo'",
+    ]
+    assert "nonsense" in caught.value.lines[2]
+    assert len(caught.value.lines) == 3
 
 
 def test_the_parameters_of_a_stack_do_not_hide_a_control(suite):

@@ -113,6 +113,32 @@ def test_faults_are_one_line_with_the_nearest_name(write, change, message):
     assert caught.value.exit_code == 2
 
 
+def test_all_faults_are_told_each_with_its_place(write):
+    file = write("base.yaml", BASE.replace("lr:", "lrr:") + "seeds: x\nlag: 3\nsampling: {prompts: 0}\n")
+    with pytest.raises(UsageError) as caught:
+        Suite.load(file, ["policy.dtype=fp16"])
+    lines = caught.value.lines
+    assert len(lines) == 5
+    for place, what in (
+        ("base.yaml:3: ", "unknown key 'optimizer.lrr'. Did you mean 'optimizer.lr'?"),
+        ("base.yaml:7: ", "seeds: 'x' are no seeds"),
+        ("base.yaml:8: ", "unknown key 'lag'. Did you mean 'sampler.lag'?"),
+        ("base.yaml:9: ", "sampling.prompts must be at least 1, not 0"),
+        ("--set policy.dtype: ", "'fp16' is not float32"),
+    ):
+        assert [line for line in lines if place in line and what in line], (place, lines)
+    assert str(caught.value) == "; ".join(lines)
+    assert pickle.loads(pickle.dumps(caught.value)).lines == lines
+
+
+def test_of_very_many_faults_the_rest_is_counted(write):
+    file = write("base.yaml", BASE + "".join(f"nonsense{i}: 1\n" for i in range(11)))
+    with pytest.raises(UsageError) as caught:
+        Suite.load(file)
+    assert len(caught.value.lines) == 9
+    assert caught.value.lines[-1] == "and 3 more"
+
+
 def test_set_reads_values_as_yaml_and_reaches_list_items(write):
     file = write("base.yaml", BASE + "tasks: [{task: math}, {task: code}]\n")
     suite = Suite.load(file, ["tasks.1.share=2", "evaluation.problems=10", "budget.tokens=5", "methods=[rloo, ppo]"])
