@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from harness.engines.arrival import Arrivals
 from harness.engines.base import Answer, Engine, Job, SamplerSettings
 from harness.engines.handshake import check_agreement
 from harness.errors import HarnessError
@@ -71,6 +72,7 @@ class EngineSampler:
         self.folder = folder
         self.version = 0
         self._has = fingerprint(policy)
+        self._arrivals = Arrivals(policy, engine) if engine is not None else None
 
     def generate(
         self,
@@ -102,13 +104,15 @@ class EngineSampler:
         return self.engine.write(jobs, self.policy.stop_ids)
 
     def follow(self) -> None:
-        """Give the engine the policy's weights if they have moved since it got them."""
+        """Give the engine the policy's weights if they have moved since it got them, and see that it has them."""
         now = fingerprint(self.policy)
         if now == self._has:
             return
         assert self.engine is not None
+        assert self._arrivals is not None
         save(self.policy, self.folder)
         self.engine.load(self.folder)
+        self._arrivals.check(self.policy, self.engine)
         self._has = now
         self.version += 1
 
