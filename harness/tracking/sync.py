@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.leaderboard import Board, Trial
-from harness.leaderboard.colours import colours
+from harness.leaderboard.colours import looks
 from harness.leaderboard.export import export
 from harness.leaderboard.formats import as_json
 from harness.leaderboard.page import as_html
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Synced", "sync", "sync_trials"]
 
-OTHER = "#777777"  # a row whose method the suite does not have: the untrained policy
 SERVED = "http://127.0.0.1:5000"  # where `harness ui` shows a local store, unless another port is asked for
 
 
@@ -44,13 +43,13 @@ def sync(board: Board, directory: Path, uri: str, *, live: bool = False) -> Sync
         store = client(uri)
         done = Synced(ensure_experiment(store, uri, board.suite, board.rules, owner_of(directory)), uri)
         known = find(store, done.experiment_id)
-        colour = colours(board.matrix.methods)
+        colour = {method: look.colour for method, look in looks(board.matrix.methods, board.baseline).items()}
         for trial in trials:  # one at a time: all points of a large suite would fill the memory
-            row = seed_row(trial, live=live, colour=colour.get(trial.method, OTHER))
+            row = seed_row(trial, live=live, colour=colour[trial.method])
             put(store, done, row, known.pop(row.key, None))
             steady.sweep()
         for place, row_ in reversed(list(enumerate(board.rows, 1))):  # MLflow lists equal rows by age, youngest first
-            row = method_row(board, row_, place, colour.get(row_.method, OTHER))
+            row = method_row(board, row_, place, colour[row_.method])
             row.tags[NOTE] = of_method(board, row, done)
             put(store, done, row, known.pop(row.key, None))
         write_board(store, done, board, known.pop("board", None))

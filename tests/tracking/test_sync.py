@@ -7,6 +7,7 @@ import pytest
 
 from harness.errors import HarnessError, UsageError
 from harness.leaderboard import board, read_trials
+from harness.leaderboard.colours import BASELINE, looks
 from harness.tracking import boards, deep_link, plain_link, sync, sync_trials
 from harness.tracking.experiment import ensure_experiment
 from harness.tracking.owner import owner_of
@@ -64,6 +65,18 @@ def test_seeds_have_the_colour_of_their_method(runs, uri):
     }
     for run in rows(uri, done.experiment_id, "seed"):
         assert run.data.tags["mlflow.runColor"] == colours[run.data.tags["method"]]
+
+
+def test_colours_are_those_of_the_figures_whatever_the_board_compares_with(runs, uri):
+    for baseline in (GRPO, "dapo+f-grpo(gamma=2)"):
+        made = board(runs, baseline=baseline)
+        done = sync(made, runs, uri)
+        drawn = {method: look.colour for method, look in looks(made.matrix.methods, baseline).items()}
+        found = {
+            run.data.tags["method"]: run.data.tags["mlflow.runColor"] for run in rows(uri, done.experiment_id, "method")
+        }
+        assert found == drawn
+        assert found[baseline] == BASELINE
 
 
 def test_only_method_rows_carry_score(runs, uri):
