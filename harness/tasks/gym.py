@@ -7,12 +7,12 @@ import importlib.metadata
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from harness.errors import HarnessError
-from harness.tasks.answers import marked_answer
+from harness.errors import HarnessError, UsageError
+from harness.tasks.answers import marked_answer, written_number
 from harness.tasks.base import SPLITS, Columns, Problem, Split, Task, check_split, stable_hash
 from harness.tasks.placing import Counts, place
 from harness.tasks.worker import Worker
@@ -34,13 +34,15 @@ class ReasoningGymTask(Task):
     Problems whose own answer its scorer does not take, or whose scorer takes junk, are left out and counted.
 
     Columns: `correct` (the scorer gives 0.99 or more), `score` (what the scorer gives) and `format` (the answer stands
-    in its tags). The answer is what stands in the last tags, else behind #### or in a box, else the whole text. A
-    truncated text has none of them.
+    in its tags). The answer is what stands in the last tags, else behind #### or in a box, else what `unmarked` says:
+    the whole text (`text`), or its last number (`number`, for generators whose answers are numbers and models too small
+    to keep to a form). A truncated text has none of them.
     """
 
     name = "reasoning-gym"
     columns = ("correct", "score", "format")
     correct_column = "correct"
+    answer_format = "format"
 
     def __init__(
         self,
@@ -53,7 +55,11 @@ class ReasoningGymTask(Task):
         reward_weights: dict[str, float] | None = None,
         max_tokens: int = 256,
         score_seconds: float = 5.0,
+        unmarked: Literal["text", "number"] = "text",
     ) -> None:
+        if unmarked not in {"text", "number"}:
+            raise UsageError(f"task reasoning-gym: unmarked is 'text' or 'number', got {unmarked!r}")
+        self.unmarked = unmarked
         self.generator = name
         self.name = f"reasoning-gym:{name}"  # type: ignore[misc]
         self.size = size
@@ -106,13 +112,19 @@ class ReasoningGymTask(Task):
     def digest(self) -> str:
         """That of a task, and the version whose scorers decide."""
         version = importlib.metadata.version("reasoning-gym")
-        parts = [super().digest(), version, json.dumps(self.config, sort_keys=True, default=str)]
+        parts = [super().digest(), self.unmarked, version, json.dumps(self.config, sort_keys=True, default=str)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def _score(self, problem: Problem, text: str) -> float:
         tagged = _ANSWER.findall(text)
-        answer = tagged[-1] if tagged else marked_answer(text) or text
+        answer = tagged[-1] if tagged else marked_answer(text) or self._unmarked(text)
         return float(self._worker.ask(["score", problem.data["index"], answer.strip()]) or 0.0)
+
+    def _unmarked(self, text: str) -> str:
+        if self.unmarked == "text":
+            return text
+        found = written_number(text, None)
+        return "" if found is None else str(found)
 
     def _draw(self) -> dict[Split, tuple[Problem, ...]]:
         counts, drawn = Counts(rows=self.size), []

@@ -40,6 +40,18 @@ def test_its_own_scorer_decides(sums):
     assert [values.tolist() for values in cut.values()] == [[0], [0], [0]]
 
 
+def test_the_last_number_of_a_text_without_a_mark_where_it_is_asked_for(sums):
+    problem = sums.problems("test")[0]
+    answer = problem.answer
+    lenient = ReasoningGymTask("chain_sum", size=300, score_seconds=60, unmarked="number")
+    texts = [f"1 + 2 = {answer}.", f"{answer}, I think, not 1234567", "no idea", f"1 <answer>{answer}</answer> 9"]
+    assert lenient.score_texts([problem] * 4, texts, [False] * 4)["correct"].tolist() == [1, 0, 0, 1]
+    assert sums.score_texts([problem] * 4, texts, [False] * 4)["correct"].tolist() == [0, 0, 0, 1]
+    assert lenient.digest() != sums.digest()
+    with pytest.raises(UsageError, match="unmarked is 'text' or 'number', got 'last'"):
+        ReasoningGymTask("chain_sum", unmarked="last")
+
+
 def test_drawing_and_scoring_leave_the_random_state_alone(sums):
     random.seed(7)
     before = random.getstate()
