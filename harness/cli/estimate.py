@@ -11,7 +11,7 @@ from harness.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.estimate import Calibration, Model, Workload
-    from harness.suites.schema import Suite
+    from harness.suites.run import Plan
     from harness.training.config import TrialConfig
 
 __all__ = ["register"]
@@ -43,21 +43,29 @@ def estimate(  # noqa: PLR0917 - typer reads options from the signature
     Without a model at hand give --no-measure --parameters 7.6B: then all of it is arithmetic.
     """
     from harness.cli.run import load
-    from harness.suites.expand import canonical_stack, rows, trials
+    from harness.suites.run import plan
 
     asked = _hardware(hardware)
     chosen = load(suite, set_ or [], methods=methods, seeds=seeds, budget=budget, plugins=plugin or [], sandbox="")
-    spelling = canonical_stack(chosen.plugins)
-    planned = trials(chosen, spelling)
-    first = next((trial for trial in planned if trial.method == rows(chosen, spelling)[0]), planned[0])
+    planned = plan(chosen)
+    first = next((trial for trial in planned.trials if trial.method == planned.stacks[0]), planned.trials[0])
     if measure:
-        _measured(chosen, first, len(planned), workers, asked)
+        _measured(planned, first, workers, asked)
         return
     if not parameters:
         raise UsageError("--no-measure needs the size of the policy: --parameters 7.6B")
     size = options.value("--parameters", parameters, _count)
     half = max(first.sampling.max_tokens / 2, 1.0)
-    _arithmetic(chosen, first, len(planned), asked, size=size, lengths=(prompt_tokens, completion_tokens or half))
+    _arithmetic(planned, first, asked, size=size, lengths=(prompt_tokens, completion_tokens or half))
+
+
+def whole_trials(planned: Plan) -> float:
+    """What a suite takes, in trials of its report: those of a search count by their share of the budget."""
+    from harness.suites.tune import search_trials
+
+    searched = search_trials(planned) if planned.searches else []
+    limit = planned.suite.budget.limit
+    return len(planned.trials) + sum(trial.budget.limit for trial in searched) / limit
 
 
 def _hardware(text: str) -> list[str]:
@@ -81,7 +89,7 @@ def _count(text: str) -> float:
         raise ValueError(f"{text!r} is no size of a policy; write 7.6B, 135M or the number") from None
 
 
-def _measured(chosen: Suite, config: TrialConfig, number: int, workers: int, asked: list[str]) -> None:
+def _measured(planned: Plan, config: TrialConfig, workers: int, asked: list[str]) -> None:
     from harness import runtime
     from harness.estimate import calibrate, workload
 
@@ -89,13 +97,14 @@ def _measured(chosen: Suite, config: TrialConfig, number: int, workers: int, ask
     found = calibrate(config)
     work = workload(config, found.step, found.prompt, found.completion, seconds=found.step_seconds)
     at_once = workers or max(1, runtime.cores() // config.threads)
-    _headline(chosen, config, number, work)
+    number = whole_trials(planned)
+    _headline(planned, config, work)
     _here(found, work, number, at_once)
     _elsewhere(config, work, _model(config, found.parameters, found.trained), number, asked)
 
 
 def _arithmetic(
-    chosen: Suite, config: TrialConfig, number: int, asked: list[str], *, size: float, lengths: tuple[float, float]
+    planned: Plan, config: TrialConfig, asked: list[str], *, size: float, lengths: tuple[float, float]
 ) -> None:
     from harness.estimate import nominal, workload
     from harness.host import build_stack, discover
@@ -104,9 +113,9 @@ def _arithmetic(
         raise UsageError("a budget of seconds is what it costs; only --measure can say how many steps it buys")
     needs = build_stack(config.method, discover(config.plugins)).needs
     work = workload(config, nominal(config, needs, *lengths), *lengths)
-    _headline(chosen, config, number, work)
+    _headline(planned, config, work)
     print(f"taken, not measured: prompts of {lengths[0]:g} tokens, completions of {lengths[1]:g}")
-    _elsewhere(config, work, _model(config, size, _trained(config, size)), number, asked)
+    _elsewhere(config, work, _model(config, size, _trained(config, size)), whole_trials(planned), asked)
 
 
 def _trained(config: TrialConfig, size: float) -> float:
@@ -122,11 +131,14 @@ def _model(config: TrialConfig, parameters: float, trained: float) -> Model:
     return Model(parameters, trained, reference="reference" in needs)
 
 
-def _headline(chosen: Suite, config: TrialConfig, number: int, work: Workload) -> None:
+def _headline(planned: Plan, config: TrialConfig, work: Workload) -> None:
     budget = config.budget
-    print(
-        f"{chosen.name}: {number} trials of {budget.limit:,.0f} {budget.currency}, {work.evaluations} evaluations each"
-    )
+    rows, number = len(planned.stacks), len(planned.trials)
+    print(f"{planned.suite.name}: {number} trials ({rows} rows) of {budget.limit:,.0f} {budget.currency}")
+    if planned.searches:
+        from harness.suites.tune import cost
+
+        print(f"{cost(planned)}; all times below are with the search")
     print(
         f"a trial of {config.method}: {work.steps:,.0f} steps, {_short(work.compute)} forward-tokens, "
         f"{_short(work.generated)} tokens generated"
@@ -134,7 +146,7 @@ def _headline(chosen: Suite, config: TrialConfig, number: int, work: Workload) -
     print(f"{work.evaluations} evaluations a trial, {work.evaluated:,.0f} completions each")
 
 
-def _here(found: Calibration, work: Workload, number: int, at_once: int) -> None:
+def _here(found: Calibration, work: Workload, number: float, at_once: int) -> None:
     """What was measured on this machine, and what follows."""
     evaluating = work.evaluations * found.evaluation_seconds
     trial = found.start_seconds + work.steps * found.step_seconds + evaluating
@@ -147,7 +159,7 @@ def _here(found: Calibration, work: Workload, number: int, at_once: int) -> None
     print("methods differ: one that drops rollouts takes fewer steps, one with a critic or a reference slower ones")
 
 
-def _elsewhere(config: TrialConfig, work: Workload, model: Model, number: int, asked: list[str]) -> None:
+def _elsewhere(config: TrialConfig, work: Workload, model: Model, number: float, asked: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -87,6 +87,25 @@ def test_the_command_without_a_model(capsys: pytest.CaptureFixture[str]) -> None
     assert "h100" in said
 
 
+def test_search_trials_count_by_their_share_of_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    from harness.cli import main
+    from harness.cli.estimate import whole_trials
+    from harness.suites.run import plan
+    from harness.suites.schema import Suite
+
+    few = ["methods=[rloo]", "honesty=[]", "seeds=2"]
+    search = ["tuning.trials=4", "tuning.seeds=3", "tuning.budget_share=0.25"]
+    assert whole_trials(plan(Suite.load("tiny", few))) == 4  # rloo and the baseline, two seeds each
+    assert whole_trials(plan(Suite.load("tiny", few + search))) == 4 + 2 * 4 * 3 / 4
+    options = [option for text in few + search for option in ("--set", text)]
+    with pytest.raises(SystemExit, match="0"):
+        main(["estimate", "tiny", "--no-measure", "--parameters", "7.6B", "--hardware", "h100", *options])
+    said = capsys.readouterr().out
+    assert "tiny: 4 trials (2 rows)" in said
+    assert "24 search trials" in said
+    assert "2.5 times the cost without tuning; all times below are with the search" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
