@@ -42,7 +42,9 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     shard: Annotated[str, typer.Option(help="Run part i of n (3/16), without MLflow.")] = "1/1",
     max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop cleanly after so long.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: optimizer.lr=3e-5.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved suite and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the resolved suite and what runs, and stop.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Where runs are kept (default ./runs).")] = None,
     tracking_uri: Annotated[str, typer.Option(help="MLflow store (default: sqlite in --out).")] = "",
     no_tracking: Annotated[bool, typer.Option("--no-tracking", help="Do not write to MLflow.")] = False,
@@ -80,9 +82,11 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
             prepare_workers(threads=chosen.threads, device=chosen.policy.device)  # it imports while we do
     planned = plan(chosen, out=out, shard=part)
     if dry_run:
-        print(chosen.to_yaml(), end="")
-        print(f"# {len(planned.stacks)} rows, {len(planned.trials)} trials, kept in {planned.store.path}")
-        print(*(f"# {line}" for line in search_of(planned)), sep="\n", end="\n" * bool(planned.searches))
+        from harness.cli.dry_run import summary
+
+        where = "here" if executor == "local" else "on the cluster"
+        lines = [*search_of(planned), *summary(planned, suite, workers or side_by_side(chosen), where)]
+        print(chosen.to_yaml(), *(f"# {line}\n" for line in lines), sep="", end="")
         return
     check_first_step(planned.trials)
     at_once = (workers or side_by_side(chosen)) if executor == "local" else 1
@@ -107,12 +111,12 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
 
 
 def search_of(planned: Plan) -> list[str]:
-    """What a suite with tuning searches, and what that costs."""
+    """How a suite with tuning searches, and the space of every row."""
     if not planned.searches:
         return []
     from harness.suites.tune import described
 
-    return described(planned)
+    return described(planned)[:-1]  # the last line is what it costs
 
 
 @contextlib.contextmanager

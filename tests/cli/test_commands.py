@@ -49,10 +49,25 @@ def test_dry_run_prints_the_suite_resolved(capsys, tmp_path):
     assert data["seeds"] == [1, 3]
     assert data["methods"] == ["dr-grpo", "f-grpo(gamma=2)"]
     assert data["optimizer"]["lr"] == 3e-5
-    assert "trials" in out.splitlines()[-1]
+    said = [line for line in out.splitlines() if line.startswith("# ")]
+    assert said == out.splitlines()[-len(said) :]  # where a terminal still shows it
+    assert len(said) <= 10
+    assert said[0] == "# tiny: 5 rows x 2 seeds (1, 3) = 10 trials"
+    assert "dr-grpo" in said[1]
+    assert said[2] == "# budget: 200,000 compute a trial, 2M in all"
+    assert said[3] == "# runs go to runs/tiny"
+    assert said[4] == "# time: not known yet; `harness estimate tiny` measures two steps and tells"
     file = tmp_path / "again.yaml"
     file.write_text(out)
     assert Suite.load(file).seeds == (1, 3)
+
+
+def test_a_dry_run_knows_the_pace_of_the_trials_that_have_ended(capsys, runs):
+    options = ["--dry-run", "--out", str(runs), "--workers", "2"]
+    out = outcome(capsys, "run", str(runs / "small" / "suite.yaml"), *options)[1]
+    said = [line for line in out.splitlines() if line.startswith("# ")]
+    assert said[3] == f"# runs go to {runs / 'small'}; 2 of 4 trials have ended there"
+    assert said[4] == "# time: about 60 s here, 2 at a time, at the pace of the trials there"  # 2 left, a minute each
 
 
 @pytest.mark.parametrize(
