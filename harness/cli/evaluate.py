@@ -125,12 +125,15 @@ def _print(report: EvalReport | None, measures: list[Measure], samples: int) -> 
     console = Console()
     if report is not None:
         k = next(iter(report.tasks.values()))["k"]
-        table = Table("task", "problems", "greedy", "pass@1", f"pass@{k:.0f}", "length", "truncated")
+        table = Table("task", "problems", "greedy", "pass@1", f"pass@{k:.0f}", "strict", "length", "truncated")
         for name, row in report.tasks.items():
             shares = [f"{row[key]:.3f}" for key in ("accuracy", "pass_at_1", "pass_at_k")]
+            shares.append(f"{row['strict']:.3f}" if "strict" in row else "-")
             table.add_row(name, f"{row['problems']:.0f}", *shares, f"{row['length']:.1f}", f"{row['truncated']:.1%}")
         console.print(table)
         console.print(f"score {report.score:.4f}: pass@1 over {samples} samples a problem, mean of the tasks")
+        if any("strict" in row for row in report.tasks.values()):
+            console.print("strict: pass@1 of answers in the form that the task asks for; the others count any form")
         for name, row in report.tasks.items():
             if row["truncated"] > TRUNCATED_WARNING:
                 console.print(f"{name}: {row['truncated']:.1%} of the samples were cut; raise --max-tokens")

@@ -87,6 +87,8 @@ def _evaluate(policy: Policy, about: Session, config: EvaluationConfig, seed: in
             answer = lm_eval.evaluate(lm=model, task_dict=loaded, bootstrap_iters=0, log_samples=False)
             result = answer["results"][_name(name)]
             rows[name] = {metric: float(result[f"{metric},{FILTER}"]) for metric in METRICS}
+            if task.answer_format is None:
+                del rows[name]["strict"]
             rows[name] |= {"k": about.k, "problems": len(about.problems(name))}
             if (late := getattr(task, "timeouts", 0)) > before:
                 rows[name]["timeouts"] = late - before  # answers that could not be compared in time: wrong

@@ -76,7 +76,8 @@ def of_answers(answers: Mapping[str, Sequence[Answer]], shortened: Mapping[str, 
 
 def of_report(report: EvalReport) -> list[Measure]:
     """An evaluation on a task of the harness, in the same form."""
-    names = {"accuracy": "accuracy", "pass_at_1": "pass@1", "pass_at_k": "pass@{k}", "length": "length"}
+    names = {"accuracy": "accuracy", "pass_at_1": "pass@1", "pass_at_k": "pass@{k}"}
+    names |= {"strict": "pass@1 strict", "length": "length"}
     names |= {"truncated": "truncated", "shortened": "prompts shortened", "timeouts": "comparisons timed out"}
     return [
         Measure(task, label.format(k=int(row["k"])), float(row[metric]), None, int(row["problems"]))

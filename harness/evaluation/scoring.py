@@ -60,13 +60,17 @@ class Score(Filter):
 
                 sandbox = stack.enter_context(Sandbox())
             columns = task.score_texts([problem for problem, _ in flat], texts, cut, sandbox=sandbox)
-        right = iter(task.correct(columns).tolist())
-        verdicts = [[next(right) for _ in row] for row in answers]
+        correct = task.correct(columns)
+        formed = task.strict(columns)
+        verdicts, strict = (
+            [[next(right) for _ in row] for row in answers]
+            for right in (iter(correct.tolist()), iter((correct if formed is None else formed).tolist()))
+        )
         paid = iter(_rewards(task, columns).tolist())
         rewards = [[next(paid) for _ in row] for row in answers]
         for problem, *row in zip(problems[:EXAMPLES], answers, verdicts, rewards, strict=False):
             current.examples += [_example(problem, *one) for one in zip(*row, strict=True)][:3]
-        return [_metrics(current, *triple) for triple in zip(problems, answers, verdicts, strict=True)]
+        return [_metrics(current, *found) for found in zip(problems, answers, verdicts, strict, strict=True)]
 
 
 def _ended(task: Task, answer: Answer | str) -> Answer:
@@ -75,7 +79,9 @@ def _ended(task: Task, answer: Answer | str) -> Answer:
     return Answer.of(text, getattr(answer, "tokens", len(answer)), truncated)
 
 
-def _metrics(current: Session, problem: Problem, answers: Sequence[Answer], right: Sequence[bool]) -> dict[str, float]:
+def _metrics(
+    current: Session, problem: Problem, answers: Sequence[Answer], right: Sequence[bool], strict: Sequence[bool]
+) -> dict[str, float]:
     sampled, correct = answers[1:], sum(right[1:])
     current.items.append(
         {
@@ -92,6 +98,7 @@ def _metrics(current: Session, problem: Problem, answers: Sequence[Answer], righ
         "accuracy": float(right[0]),
         "pass_at_1": pass_at_k(len(sampled), correct, 1) if sampled else float(right[0]),
         "pass_at_k": pass_at_k(len(sampled), correct, current.k) if sampled else float(right[0]),
+        "strict": sum(strict[1:]) / len(sampled) if sampled else float(strict[0]),
         "length": sum(getattr(answer, "tokens", len(answer)) for answer in shown) / len(shown),
         "truncated": sum(getattr(answer, "truncated", False) for answer in shown) / len(shown),
     }

@@ -14,7 +14,8 @@ __all__ = [
     "ranks", "ratio", "scale", "seconds", "seeds", "title", "to_target", "tuned", "verdict", "whole",
 ]  # fmt: skip
 
-SHARES = ("score", "accuracy", "pass_at_1", "pass_at_k", "truncated")  # measures in [0, 1], shown in points of 100
+# measures in [0, 1], shown in points of 100
+SHARES = ("score", "accuracy", "pass_at_1", "pass_at_k", "strict", "truncated")
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "-"
 

@@ -21,7 +21,7 @@ __all__ = ["exported_trials", "is_export"]
 
 TABLE, OLDER, ITEMS = "scores.parquet", "trials.csv", "items.parquet"
 COUNTED = ("rollouts_", "rows_", "tokens_", "steps", "updates")  # counters of the older table; else they are charges
-MEASURES = ("accuracy", "pass_at_1", "pass_at_k", "k", "length", "truncated", "problems")
+MEASURES = ("accuracy", "pass_at_1", "pass_at_k", "k", "strict", "length", "truncated", "problems")
 
 
 def is_export(folder: Path) -> bool:

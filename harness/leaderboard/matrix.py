@@ -21,7 +21,7 @@ __all__ = ["Matrix", "Metric", "curve", "matrix"]
 Array = NDArray[np.float64]
 
 HEADLINE = "pass_at_1"
-RISING = ("accuracy", "pass_at_1", "pass_at_k")  # of other measures, such as lengths, more is not better
+RISING = ("accuracy", "pass_at_1", "pass_at_k", "strict")  # of other measures, such as lengths, more is not better
 AREA = "auc"
 
 

@@ -139,7 +139,8 @@ def framed(records: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
     table = pd.DataFrame(list(records))
     first = ["suite", "rules", "method", "role", "seed", "status", "evaluation", "last", "step", "spent", "progress",
-             "task", "accuracy", "pass_at_1", "pass_at_k", "k", "length", "truncated", "problems"]  # fmt: skip
+             "task", "accuracy", "pass_at_1", "pass_at_k", "k", "strict", "length", "truncated",
+             "problems"]  # fmt: skip
     head = [name for name in first if name in table]
     return compact(table[[*head, *(name for name in table if name not in head)]])
 

@@ -38,7 +38,9 @@ class Task(abc.ABC):
 
     `columns` are the reward columns that `score_texts` gives, `token_column_names` those that `token_columns` gives;
     `reward_weights` has a weight for each of both. A completion is correct when `correct_column` is above
-    `correct_threshold`. With `needs_sandbox`, `score_texts` must be given an open sandbox.
+    `correct_threshold`. `answer_format` names the column that is 1 where a text states its answer in the form that the
+    task asks for, if there is such a form: evaluation then says how many are right and in that form, too. With
+    `needs_sandbox`, `score_texts` must be given an open sandbox.
     """
 
     name: ClassVar[str]
@@ -47,6 +49,7 @@ class Task(abc.ABC):
     reward_weights: Mapping[str, float]
     correct_column: ClassVar[str]
     correct_threshold: ClassVar[float] = 0.5
+    answer_format: ClassVar[str | None] = None
     max_tokens: int = 40
     needs_sandbox: ClassVar[bool] = False
 
@@ -75,6 +78,12 @@ class Task(abc.ABC):
     def correct(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Bool [M]: which completions count as right."""
         return np.asarray(columns[self.correct_column] > self.correct_threshold)
+
+    def strict(self, columns: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Bool [M]: which completions are right in the form that the task asks for; None where it asks for none."""
+        if self.answer_format is None:
+            return None
+        return self.correct(columns) & np.asarray(columns[self.answer_format] > 0.5)
 
     def digest(self) -> str:
         """A hash of what the task asks and how it scores: equal digests mean comparable numbers."""

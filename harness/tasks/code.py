@@ -77,6 +77,7 @@ class CodeTask(Task):
     name = "code"
     columns = ("all_passed", "pass_fraction", "runs", "format", "brevity")
     correct_column = "all_passed"
+    answer_format = "format"
     needs_sandbox = True
 
     def __init__(self, reward_weights: dict[str, float] | None = None, max_tokens: int = 40) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class DatasetTask(Task):
 
     columns = ("correct", "format")
     correct_column = "correct"
+    answer_format: ClassVar[str | None] = "format"
 
     def __init__(self, file: str | Path | None = None, **settings: Any) -> None:
         """Settings from a YAML file, with `settings` above them. Raises UsageError for what is wrong with them."""
@@ -62,6 +63,7 @@ class DatasetTask(Task):
         self.needs_sandbox = self.settings.verify == "code"  # type: ignore[misc]
         if self.needs_sandbox:
             self.columns = ("correct", "pass_fraction", "format")  # type: ignore[misc,assignment]
+            self.answer_format = None  # type: ignore[misc]
             self.reward_weights |= {"pass_fraction": 0.0}
         self.reward_weights |= self.settings.reward_weights
         self.counts = Counts()

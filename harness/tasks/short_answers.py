@@ -22,6 +22,7 @@ class ShortAnswers(Task):
 
     columns = ("correct", "format", "brevity")
     correct_column = "correct"
+    answer_format = "format"
     brevity_scale: ClassVar[int]
 
     @abc.abstractmethod

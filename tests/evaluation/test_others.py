@@ -29,7 +29,7 @@ def test_they_are_measured_and_do_not_count(embedded, sums):
     assert (report.score, report.tasks) == (plain.score, plain.tasks)
     assert plain.others == ()
     found = {(row["task"], row["metric"]): row for row in report.others}
-    assert {metric for _, metric in found} == {"accuracy", "pass@1", "pass@2", "length", "truncated"}
+    assert {metric for _, metric in found} == {"accuracy", "pass@1", "pass@2", "pass@1 strict", "length", "truncated"}
     assert found["sums", "accuracy"]["problems"] == 3
     assert found["sums", "length"]["value"] <= 7, "the length is the task's own, not that of training"
     short = EvaluationConfig(**CONFIG, tasks=(sums,), tasks_max_tokens=1)
