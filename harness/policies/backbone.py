@@ -54,15 +54,18 @@ class Manner:
 PLAIN = Manner()
 
 
-def backbone_of(model: Any, precision: str, manner: Manner = PLAIN, *, plain: bool = False) -> Backbone:
+def backbone_of(
+    model: Any, precision: str, manner: Manner = PLAIN, *, plain: bool = False, apart: bool = False
+) -> Backbone:
     """The lean forward where it computes the same function, the model's own everywhere else.
 
-    `plain` asks for the model's own, as an attention or the compiler of one's choice does.
+    `plain` asks for the model's own, as an attention or the compiler of one's choice does; `apart` for the arithmetic
+    of a network with adapters.
     """
     if manner.compile:
         check_compiler(manner)
     if is_lean(model) and not (plain or manner.compile or manner.attention):
-        return LlamaBackbone(model, precision, recompute=manner.gradient_checkpointing)
+        return LlamaBackbone(model, precision, recompute=manner.gradient_checkpointing, apart=apart)
     return GenericBackbone(model, precision, recompute=manner.gradient_checkpointing, compiled=manner.compile)
 
 

@@ -19,6 +19,7 @@ from harness.policies.forward import Scored
 from harness.policies.generic import autocast
 from harness.policies.head import Head
 from harness.policies.packing import Packing
+from harness.policies.projection import is_linear
 from harness.policies.recompute import again
 
 __all__ = ["LlamaBackbone", "LlamaShape", "is_lean", "rotate", "rotations"]
@@ -28,7 +29,8 @@ STATIC_ROPE = {"default", "linear", "llama3", "yarn"}
 
 
 def is_lean(model: Any) -> bool:
-    """Whether this module is exactly what the lean forward computes: a known architecture with nothing put into it."""
+    """Whether this module is exactly what the lean forward computes: a known architecture, plain or under adapters."""
+    model = network(model)
     config = model.config
     if type(model).__name__ not in ARCHITECTURES or not type(model).__module__.startswith("transformers."):
         return False
@@ -40,13 +42,24 @@ def is_lean(model: Any) -> bool:
         return False
     if getattr(model.model.rotary_emb, "rope_type", None) not in STATIC_ROPE or config.hidden_act != "silu":
         return False
-    linear = [model.lm_head]
-    for layer in model.model.layers:
-        linear += [getattr(layer.self_attn, name, None) for name in ("q_proj", "k_proj", "v_proj", "o_proj")]
-        linear += [getattr(layer.mlp, name, None) for name in ("gate_proj", "up_proj", "down_proj")]
-    # Adapters, quantization and parametrizations change the type; hooks may change anything.
-    plain = all(type(module) is nn.Linear for module in linear) and type(model.model.embed_tokens) is nn.Embedding
+    # Quantization, parametrizations and other adapters change the type; hooks may change anything.
+    plain = all(map(is_linear, projections(model))) and type(model.lm_head) is nn.Linear
+    plain = plain and type(model.model.embed_tokens) is nn.Embedding
     return plain and not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())  # noqa: SLF001
+
+
+def projections(model: Any) -> list[Any]:
+    """The linear layers inside the layers of a network; None for one that is missing."""
+    found = []
+    for layer in model.model.layers:
+        found += [getattr(layer.self_attn, name, None) for name in ("q_proj", "k_proj", "v_proj", "o_proj")]
+        found += [getattr(layer.mlp, name, None) for name in ("gate_proj", "up_proj", "down_proj")]
+    return found
+
+
+def network(model: Any) -> Any:
+    """The network itself, where adapters wrap it."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,9 +111,13 @@ def joined(attention: Any, head: int) -> tuple[Tensor, Tensor | None]:
 class LlamaBackbone:
     """Scores packed tokens with the module's own weights, and makes decoders."""
 
-    def __init__(self, model: Any, precision: str, *, recompute: bool = False) -> None:
-        """`recompute`: gradient checkpointing, a layer at a time."""
-        self.model = model
+    def __init__(self, model: Any, precision: str, *, recompute: bool = False, apart: bool = False) -> None:
+        """`recompute`: gradient checkpointing, a layer at a time. `apart`: as with adapters, to the last bit.
+
+        Under adapters queries and keys are products apart; so must they be in a reference that starts as their equal.
+        """
+        self.model = model = network(model)
+        self.apart = apart or not all(type(part) is nn.Linear for part in projections(model))
         self.precision = precision
         self.recompute = recompute
         self.shape = LlamaShape.of(model)
@@ -144,7 +161,7 @@ class LlamaBackbone:
     def _attend(self, attention: Any, y: Tensor, factors: Tensor, packing: Packing) -> Tensor:
         """Self-attention of all packed tokens [M, D]: prompts among themselves, completions also over their prompt."""
         shape = self.shape
-        both = functional.linear(y, *joined(attention, shape.head))
+        both = self._queries_and_keys(attention, y)
         both = both.to(factors.real.dtype).view(len(y), shape.heads + shape.kv_heads, shape.head)
         q, k = rotate(both, factors).split([shape.heads, shape.kv_heads], 1)
         v = attention.v_proj(y).view(len(y), shape.kv_heads, shape.head)
@@ -160,6 +177,13 @@ class LlamaBackbone:
             )
             read.append(packing.completions.pack(self._sdpa(cq, k, v, packing.bias)))
         return attention.o_proj(torch.cat(read))
+
+    def _queries_and_keys(self, attention: Any, y: Tensor) -> Tensor:
+        """[M, (H + KV) * head], heads interleaved for `rotate`: one product with a moved weight where there is one."""
+        if not self.apart:
+            return functional.linear(y, *joined(attention, self.shape.head))
+        both = torch.cat([attention.q_proj(y), attention.k_proj(y)], -1)
+        return both.view(len(y), -1, 2, self.shape.head // 2).transpose(2, 3).reshape(both.shape)
 
     def _sdpa(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         """[B, S, H, head] queries over [B, S', KV, head], heads merged in the result; causal without a bias."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from harness.policies.llama import LlamaShape, joined, rotate, rotations
+from harness.policies.llama import LlamaShape, interleave, rotate, rotations
+from harness.policies.projection import prepared
 
 __all__ = ["LlamaDecoder"]
 
-Linear = tuple[Tensor, Tensor | None]
+Product = Callable[[Tensor], Tensor]
 
 GROWTH = 16  # positions by which a cache grows: small, as most completions end early and rows are then moved anyway
 
@@ -22,11 +25,11 @@ GROWTH = 16  # positions by which a cache grows: small, as most completions end 
 class _Layer:
     """One layer's weights as the products want them, and its keys and values [B * KV, capacity, head]."""
 
-    qkv: Linear
-    out: Linear
-    gate: Linear
-    up: Linear
-    down: Linear
+    qkv: Product
+    out: Product
+    gate: Product
+    up: Product
+    down: Product
     before: Tensor
     after: Tensor
     keys: Tensor
@@ -50,20 +53,16 @@ class LlamaDecoder:
 
     def _prepare(self, layer: Any) -> _Layer:
         attention, mlp, cast = layer.self_attn, layer.mlp, self.compute
-        qk, qk_bias = joined(attention, self.shape.head)
-        bias = None if qk_bias is None else torch.cat([qk_bias, attention.v_proj.bias]).to(cast)
-        empty = qk.new_empty(0)
-
-        def pair(linear: Any) -> Linear:
-            return linear.weight.to(cast), None if linear.bias is None else linear.bias.to(cast)
-
+        turned = functools.partial(interleave, head=self.shape.head)
+        before = layer.input_layernorm.weight
+        empty = before.new_empty(0)
         return _Layer(
-            qkv=(torch.cat([qk, attention.v_proj.weight]).to(cast), bias),
-            out=pair(attention.o_proj),
-            gate=pair(mlp.gate_proj),
-            up=pair(mlp.up_proj),
-            down=pair(mlp.down_proj),
-            before=layer.input_layernorm.weight,
+            qkv=prepared([attention.q_proj, attention.k_proj, attention.v_proj], cast, [turned, turned, None]),
+            out=prepared([attention.o_proj], cast),
+            gate=prepared([mlp.gate_proj], cast),
+            up=prepared([mlp.up_proj], cast),
+            down=prepared([mlp.down_proj], cast),
+            before=before,
             after=layer.post_attention_layernorm.weight,
             keys=empty,
             values=empty,
@@ -135,7 +134,7 @@ class LlamaDecoder:
         """Queries, keys and values [B, H or KV, head], rotated."""
         shape = self.shape
         y = functional.rms_norm(x, (x.shape[-1],), layer.before, shape.eps).to(self.compute)
-        both = functional.linear(y, *layer.qkv).view(len(x), -1, shape.head)
+        both = layer.qkv(y).view(len(x), -1, shape.head)
         turned = rotate(both[:, : shape.heads + shape.kv_heads].to(self.dtype), factors).to(self.compute)
         return turned[:, : shape.heads], turned[:, shape.heads :], both[:, shape.heads + shape.kv_heads :]
 
@@ -162,13 +161,9 @@ class LlamaDecoder:
         return torch.bmm(torch.softmax(scores, -1), values).view(rows, -1)
 
     def _finish(self, x: Tensor, read: Tensor, layer: _Layer) -> Tensor:
-        x = x + functional.linear(read, *layer.out)
+        x = x + layer.out(read)
         y = functional.rms_norm(x, (x.shape[-1],), layer.after, self.shape.eps).to(self.compute)
-        return x.add_(
-            functional.linear(
-                functional.silu(functional.linear(y, *layer.gate)).mul_(functional.linear(y, *layer.up)), *layer.down
-            )
-        )
+        return x.add_(layer.down(functional.silu(layer.gate(y)).mul_(layer.up(y))))
 
     def _logits(self, x: Tensor) -> Tensor:
         head, norm = self.model.lm_head, self.model.model.norm

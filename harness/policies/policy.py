@@ -148,7 +148,7 @@ class Policy:
     def _over(self, model: Any) -> Policy:
         twin = copy.copy(self)
         twin.model = model
-        twin.backbone = backbone_of(model, self.precision, self.manner, plain=self.adapted)  # the same arithmetic
+        twin.backbone = backbone_of(model, self.precision, self.manner, apart=self.adapted)  # the same arithmetic
         return twin
 
     def copy(self) -> PolicyCopy:

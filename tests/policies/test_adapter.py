@@ -9,6 +9,9 @@ import torch
 
 from harness.errors import UsageError
 from harness.policies.adapter import adapted
+from harness.policies.backbone import backbone_of
+from harness.policies.generic import GenericBackbone
+from harness.policies.llama import LlamaBackbone
 from harness.policies.policy import Policy
 from harness.policies.random import tiny_policy
 from harness.training.config import LoraConfig, PolicyConfig
@@ -48,6 +51,39 @@ def test_what_is_sampled_is_what_is_scored(name):
     policy = lora_policy(name)
     rollouts = sampled(policy)
     assert torch.allclose(scored(policy, rollouts).logp, rollouts.logp, atol=1e-4)
+
+
+TARGETS = {"all": "all-linear", "some": ("k_proj", "v_proj", "down_proj")}
+
+
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("name", ["llama", "qwen2"])
+def test_the_lean_forward_computes_what_the_model_under_its_adapter_does(name, targets):
+    lora = LORA.model_copy(update={"targets": TARGETS[targets]})
+    policy = lora_policy(name, lora=lora, precision="float64")
+    assert isinstance(policy.backbone, LlamaBackbone)
+    rollouts, found = sampled(policy), []
+    for backbone in (policy.backbone, GenericBackbone(policy.model, "float64")):
+        policy.backbone = backbone
+        policy.model.zero_grad()
+        logp = scored(policy, rollouts).logp
+        (logp * torch.linspace(-1, 1, logp.numel(), dtype=logp.dtype).view_as(logp)).sum().backward()
+        grads = {key: p.grad.clone() for key, p in policy.model.named_parameters() if p.requires_grad}
+        found.append((logp.detach(), grads, sampled(policy)))
+    (lean, lean_grads, drawn), (own, own_grads, again) = found
+    assert torch.allclose(lean, own, atol=1e-6)
+    assert torch.equal(drawn.completion_ids, again.completion_ids)
+    assert set(lean_grads) == set(own_grads) == set(policy.weights())
+    for key, grad in own_grads.items():
+        scale = float(grad.abs().max()) or 1.0
+        assert torch.allclose(lean_grads[key] / scale, grad / scale, atol=1e-5), key
+
+
+def test_an_adapter_of_another_kind_takes_the_models_own_forward():
+    peft = pytest.importorskip("peft")
+    for options in ({"use_dora": True}, {"lora_dropout": 0.1}):
+        model = peft.get_peft_model(network("llama"), peft.LoraConfig(target_modules="all-linear", **options))
+        assert isinstance(backbone_of(model, "float32"), GenericBackbone)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
