@@ -12,7 +12,7 @@ from harness.leaderboard.formats import as_csv, as_json, as_markdown, trials_csv
 from harness.leaderboard.latex import as_latex
 from harness.leaderboard.model import Board
 from harness.leaderboard.page import as_html
-from harness.leaderboard.scores import items_table, origins, public_suite, scores_table
+from harness.leaderboard.scores import items_table, metrics_table, origins, public_suite, scores_table
 
 __all__ = ["export"]
 
@@ -34,7 +34,10 @@ def export(board: Board, folder: Path, also: Sequence[str] = ()) -> list[Path]:
     }  # fmt: skip
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    tables = {"scores.parquet": scores_table(board), "items.parquet": items_table(board)}
+    tables = {
+        "scores.parquet": scores_table(board), "items.parquet": items_table(board),
+        "metrics.parquet": metrics_table(board),
+    }  # fmt: skip
     for name, table in tables.items():
         table.to_parquet(folder / name, index=False)
     return [*(folder / name for name in (*texts, *tables)), *figures]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exported_trials", "is_export"]
 
-TABLE, OLDER, ITEMS = "scores.parquet", "trials.csv", "items.parquet"
+TABLE, OLDER, ITEMS, METRICS = "scores.parquet", "trials.csv", "items.parquet", "metrics.parquet"
 COUNTED = ("rollouts_", "rows_", "tokens_", "steps", "updates")  # counters of the older table; else they are charges
 MEASURES = ("accuracy", "pass_at_1", "pass_at_k", "k", "strict", "length", "truncated", "problems")
 
@@ -35,11 +35,13 @@ def exported_trials(folder: Path) -> list[Trial]:
 
     whole = (folder / TABLE).is_file()
     table = pd.read_parquet(folder / TABLE) if whole else older(pd.read_csv(folder / OLDER), folder)
-    answers = answers_of(folder)
+    answers, metrics = answers_of(folder), metrics_of(folder)
     trials = []
     for (name, number), rows in table.groupby(["method", "seed"], sort=True, observed=True):
         method, seed = str(name), int(str(number))
-        trials.append(as_trial(folder, method, seed, rows, answers.get((method, seed), {})))
+        trial = as_trial(folder, method, seed, rows, answers.get((method, seed), {}))
+        trial.told["metrics.jsonl"] = metrics.get((method, seed), [])
+        trials.append(trial)
     return trials
 
 
@@ -128,6 +130,24 @@ def answers_of(folder: Path) -> dict[tuple[str, int], dict[str, Answers]]:
             tuple(map(str, rows["key"])), rows["greedy"].to_numpy(bool),
             rows["correct"].to_numpy(np.int64), rows["samples"].to_numpy(np.int64),
         )  # fmt: skip
+    return found
+
+
+def metrics_of(folder: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """(method, seed) -> a record a step of what was logged; {} where it was not exported."""
+    import pandas as pd
+
+    if not (folder / METRICS).is_file():
+        return {}
+    table = pd.read_parquet(folder / METRICS)
+    if table.empty:
+        return {}
+    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for (method, seed), rows in table.groupby(["method", "seed"], sort=False, observed=True):
+        records = rows.drop(columns=["method", "seed"]).to_dict("records")
+        found[str(method), int(str(seed))] = [
+            {str(name): value for name, value in record.items() if plain(value) is not None} for record in records
+        ]
     return found
 
 

@@ -1,7 +1,8 @@
-"""A board's raw data as two tidy tables, from which the board can be computed again (`exported` reads them).
+"""A board's raw data as three tidy tables, from which the board can be computed again (`exported` reads them).
 
 `scores.parquet` has a row per trial, evaluation and task; `items.parquet` a row per trial and problem of its last
-evaluation. docs/scores.md explains every column. Neither names a user, a machine or a path.
+evaluation; `metrics.parquet` a row per trial and step. docs/scores.md explains their columns. None names a user, a
+machine or a path.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from harness.leaderboard.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["items_table", "origins", "public_suite", "scores_table"]
+__all__ = ["items_table", "metrics_table", "origins", "public_suite", "scores_table"]
 
 # what is kept of where a trial ran: enough to judge whether trials are comparable, nothing that names a machine
 PROVENANCE = ("commit", "cpu", "capability", "device", "threads", "python")
@@ -62,6 +63,17 @@ def items_table(board: Board) -> pd.DataFrame:
         "correct": np.concatenate([found.correct for found in answers]).astype("int32"),
         "samples": np.concatenate([found.samples for found in answers]).astype("int32"),
     })  # fmt: skip
+
+
+def metrics_table(board: Board) -> pd.DataFrame:
+    """A row per trial and step: all numbers that training logged, empty where a step did not log them."""
+    import pandas as pd
+
+    return pd.DataFrame([
+        {"method": trial.method, "seed": trial.seed,
+         **{name: value for name, value in record.items() if isinstance(value, (int, float))}}
+        for trial in ordered(board) for record in trial.metrics
+    ])  # fmt: skip
 
 
 def origins(board: Board) -> list[dict[str, Any]]:

@@ -145,7 +145,8 @@ def test_export(made, tmp_path):
     names = {path.name for path in export(made, tmp_path / "new" / "folder")}
     assert names >= {
         "leaderboard.md", "leaderboard.csv", "leaderboard.json", "leaderboard.html", "leaderboard.tex", "trials.csv",
-        "scores.parquet", "items.parquet", "suite.yaml", "provenance.json", "forest.png", "curves.png", "figures.html",
+        "scores.parquet", "items.parquet", "metrics.parquet", "suite.yaml", "provenance.json", "forest.png",
+        "curves.png", "figures.html",
     }  # fmt: skip
     for path in (tmp_path / "new" / "folder").glob("*.png"):
         header = path.read_bytes()[:24]

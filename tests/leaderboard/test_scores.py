@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ import pytest
 
 from harness.leaderboard import board, read_trials
 from harness.leaderboard.export import export
+from harness.leaderboard.figures import NoDataError, training_health
+from harness.leaderboard.figures.series import trial_series
 from harness.leaderboard.formats import as_csv, as_json
 from harness.leaderboard.scores import items_table, scores_table
+from harness.training.metrics import NAMES
 from tests.leaderboard.fixtures import GRPO, PROVENANCE, TASKS, write_demo, write_json, write_suite, write_trial
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +56,34 @@ def test_an_exported_board_is_made_again_from_its_raw_data(runs, tmp_path, optio
     assert as_csv(again) == as_csv(made)
     told = [json.loads(as_json(one)) for one in (made, again)]
     assert told[0] == told[1]
+
+
+def test_what_training_logged_comes_back_with_an_exported_board(runs, tmp_path):
+    made = board(runs)
+    export(made, tmp_path)
+    again = board(tmp_path)
+    assert len(pd.read_parquet(tmp_path / "metrics.parquet")) == sum(
+        len(t.metrics) for t in made.matrix.trials.values()
+    )
+    for place, trial in made.matrix.trials.items():
+        back = again.matrix.trials[place]
+        assert back.metrics == trial.metrics
+        assert back.metrics is not trial.metrics
+    for name in ("reward", "clip_share"):
+        drawn = [[values.tolist() for values in trial_series(t, name)] for t in made.matrix.of(GRPO)]
+        assert drawn == [[values.tolist() for values in trial_series(t, name)] for t in again.matrix.of(GRPO)]
+        assert drawn[0][0]
+    assert training_health(again)
+
+
+def test_an_export_without_metrics_is_read_as_before(runs, tmp_path):
+    export(board(runs), tmp_path)
+    (tmp_path / "metrics.parquet").unlink()
+    again = board(tmp_path)
+    assert again.matrix.of(GRPO)[0].metrics == []
+    assert as_csv(again) == as_csv(board(runs))
+    with pytest.raises(NoDataError):
+        training_health(again)
 
 
 def test_an_exported_board_merges_with_runs(runs, tmp_path):
@@ -96,7 +128,7 @@ def test_nothing_names_a_user_a_machine_or_a_path(runs, tmp_path):
         raw = path.read_bytes()
         for word in (b"secret", str(runs).encode()):
             assert word not in raw, (path.name, word)
-    for name in ("scores.parquet", "items.parquet"):
+    for name in ("scores.parquet", "items.parquet", "metrics.parquet"):
         text = pd.read_parquet(tmp_path / name).to_csv()
         assert "secret" not in text
         assert str(runs) not in text
@@ -105,7 +137,9 @@ def test_nothing_names_a_user_a_machine_or_a_path(runs, tmp_path):
 
 def test_every_column_is_documented(runs):
     page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
-    scores, items = page.split("## items.parquet")
+    scores, rest = page.split("## items.parquet")
+    items, metrics = rest.split("## metrics.parquet")
+    assert set(NAMES) <= set(re.findall(r"^\| `(\w+)` \|", metrics, re.MULTILINE))
     for table, text in ((scores_table(board(runs)), scores), (items_table(board(runs)), items)):
         for name in table.columns:
             shown = "charge_*" if name.startswith("charge_") else "count_*" if name.startswith("count_") else name
