@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def exported_trials(folder: Path) -> list[Trial]:
     for (name, number), rows in table.groupby(["method", "seed"], sort=True, observed=True):
         method, seed = str(name), int(str(number))
         trial = as_trial(folder, method, seed, rows, answers.get((method, seed), {}))
-        trial.told["metrics.jsonl"] = metrics.get((method, seed), [])
+        trial.told["metrics.jsonl"] = metrics.get((method, seed), list)
         trials.append(trial)
     return trials
 
@@ -133,8 +134,11 @@ def answers_of(folder: Path) -> dict[tuple[str, int], dict[str, Answers]]:
     return found
 
 
-def metrics_of(folder: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    """(method, seed) -> a record a step of what was logged; {} where it was not exported."""
+def metrics_of(folder: Path) -> dict[tuple[str, int], Callable[[], list[dict[str, Any]]]]:
+    """(method, seed) -> what gives a record a step of what was logged; {} where it was not exported.
+
+    The records are made when they are asked for: those of all trials together are many times their table.
+    """
     import pandas as pd
 
     if not (folder / METRICS).is_file():
@@ -142,13 +146,16 @@ def metrics_of(folder: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:
     table = pd.read_parquet(folder / METRICS)
     if table.empty:
         return {}
-    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for (method, seed), rows in table.groupby(["method", "seed"], sort=False, observed=True):
-        records = rows.drop(columns=["method", "seed"]).to_dict("records")
-        found[str(method), int(str(seed))] = [
-            {str(name): value for name, value in record.items() if plain(value) is not None} for record in records
-        ]
-    return found
+    return {
+        (str(method), int(str(seed))): partial(records, rows)
+        for (method, seed), rows in table.groupby(["method", "seed"], sort=False, observed=True)
+    }
+
+
+def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """A trial's rows as metrics.jsonl has them, without what a step did not log."""
+    found = rows.drop(columns=["method", "seed"]).to_dict("records")
+    return [{str(name): value for name, value in record.items() if plain(value) is not None} for record in found]
 
 
 def older(table: pd.DataFrame, folder: Path) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.leaderboard.costs import charges, counts, largest_clip_share, limit, spent
 from harness.leaderboard.matrix import known_names
@@ -69,11 +70,21 @@ def metrics_table(board: Board) -> pd.DataFrame:
     """A row per trial and step: all numbers that training logged, empty where a step did not log them."""
     import pandas as pd
 
-    return pd.DataFrame([
-        {"method": trial.method, "seed": trial.seed,
-         **{name: value for name, value in record.items() if isinstance(value, (int, float))}}
-        for trial in ordered(board) for record in trial.metrics
-    ])  # fmt: skip
+    tables = []
+    for trial in ordered(board):  # one at a time: the records of all of a large suite would fill the memory
+        numbers = [
+            {name: value for name, value in record.items() if isinstance(value, (int, float))}
+            for record in trial.metrics
+        ]
+        if numbers:
+            tables.append(pd.DataFrame({"method": trial.method, "seed": trial.seed, **framed_columns(numbers)}))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def framed_columns(records: Sequence[Mapping[str, float]]) -> dict[str, NDArray[np.float64]]:
+    """The numbers of several records as columns, NaN where a record has none."""
+    names = dict.fromkeys(name for record in records for name in record)
+    return {name: np.array([record.get(name, np.nan) for record in records], dtype=float) for name in names}
 
 
 def origins(board: Board) -> list[dict[str, Any]]:

@@ -131,7 +131,10 @@ class Trial:
 
     def _lines(self, name: str) -> list[dict[str, Any]]:
         """The records of a JSON Lines file of the trial."""
-        return list(self.told.get(name, ())) if self.told else read_whole(self.path / name)
+        if not self.told:
+            return read_whole(self.path / name)
+        told = self.told.get(name, ())
+        return list(told() if callable(told) else told)
 
 
 def as_answers(items: list[dict[str, Any]]) -> Answers:
