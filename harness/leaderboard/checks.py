@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.leaderboard import statistics
+from harness.leaderboard.hacking import hacking_warnings
 from harness.leaderboard.matrix import Matrix
 from harness.leaderboard.model import under_placebo
 from harness.leaderboard.trials import Trial
@@ -28,6 +29,7 @@ def check(scores: Matrix, rows: Sequence[Row], baseline: str) -> tuple[list[str]
     `baseline` is the suite's own, which a placebo stands on that names no method.
     """
     warnings = [*placebo_warnings(scores, rows, baseline), *random_warnings(scores, rows)]
+    warnings += hacking_warnings(scores, rows)
     trials = list(scores.trials.values())
     notes = [
         *placebo_notes(scores, rows, baseline),
