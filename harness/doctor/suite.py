@@ -69,6 +69,8 @@ class SuiteChecks:
     def model(self) -> Iterator[Finding]:
         from harness.policies.hub import commit_of
         from harness.policies.registry import resolve
+        from harness.suites.room import check_room
+        from harness.tasks.load import load_task
 
         policy = self.suite.policy
         path = resolve(policy.model, policy.revision)
@@ -81,15 +83,11 @@ class SuiteChecks:
         if text.chat and policy.system is not None and not text.takes_system:
             kind += ", which takes no system's turn: it stands in front of the user's"
         yield Finding(OK, "prompts", f"{kind}; the longest has {self.prompt} tokens")
-        room, longest = _context(path), self.prompt + self.suite.sampling.max_tokens
-        if room is not None and longest > room:
-            yield Finding(
-                FIX, "prompts", f"{longest} tokens with the completion, {room} fit; lower sampling.max_tokens"
-            )
         if not (policy.stop or _ends(path) or text.tokenizer.eos_token_id is not None):
             yield Finding(
                 WARN, "prompts", "no token ends a completion: all run to sampling.max_tokens; name one in policy.stop"
             )
+        check_room(self.suite, [load_task(share.task, share.options) for share in self.suite.tasks])
 
     def tasks(self) -> Iterator[Finding]:
         from harness.tasks.load import load_task
@@ -208,13 +206,6 @@ def _numbers(policy: PolicyConfig) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def _context(path: Path) -> int | None:
-    """The most tokens that the model was made for."""
-    config = _read(path / "config.json")
-    found = (config | config.get("text_config", {})).get("max_position_embeddings")
-    return None if found is None else int(found)
 
 
 def _ends(path: Path) -> bool:

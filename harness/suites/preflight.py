@@ -1,10 +1,11 @@
-"""What can be known to be wrong with a suite before anything runs: model, tasks, reward names, sandbox."""
+"""What can be known to be wrong with a suite before anything runs: model, tasks, reward names, context, sandbox."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from harness.errors import Faults, HarnessError, UsageError, nearest
+from harness.suites.room import check_room
 from harness.suites.schema import Suite
 from harness.tasks.base import SPLITS, Task
 from harness.tasks.placing import shared
@@ -40,6 +41,7 @@ def check_suite(suite: Suite) -> list[str]:
         raise Faults.of([UsageError(f"{said} {name!r}.{nearest(name, columns)}") for name in unknown])
     resolve(suite.policy.model, suite.policy.revision)
     programs = any(getattr(task, "needs_sandbox", False) for task in tasks)
+    check_room(suite, tasks)
     if suite.evaluation.tasks:
         from harness.evaluation.others import check_others, run_programs
 

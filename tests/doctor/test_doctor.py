@@ -89,7 +89,7 @@ def test_a_suite_that_is_fine(model, tmp_path):
     [
         ({"policy": {"model": "owner/name"}}, "model", FIX, "harness models add owner/name"),
         ({"tasks": [{"task": "maths"}]}, "tasks", FIX, "math"),
-        ({"sampling": {"max_tokens": 500}}, "model", FIX, "512 fit; lower sampling.max_tokens"),
+        ({"sampling": {"max_tokens": 500}}, "model", FIX, "set sampling.max_tokens to 499 at most"),
         ({"budget": {"compute": 10}}, "budget", FIX, "give at least --budget"),
         ({"reward_weights": {"corect": 1.0}}, "sandbox", FIX, "Did you mean 'correct'"),
         ({"policy": {"device": "cuda"}}, "extras", FIX, "torch sees no CUDA here"),

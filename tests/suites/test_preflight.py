@@ -80,3 +80,40 @@ def test_a_weight_of_a_token_column_is_known() -> None:
     check_suite(suite)
     with pytest.raises(UsageError, match=r"no task of the suite has a column 'stes'\. Did you mean 'steps'"):
         check_suite(Suite.load("tiny", ["reward_weights={stes: 0.5}"]))
+
+
+def sums(tmp_path, *, train="1+1=", test="2+2=", some=30):
+    for split, long in (("train", train), ("test", test)):
+        rows = [{"question": f"{i}+{split}", "answer": i} for i in range(some)] + [{"question": long, "answer": 2}]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    files = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
+    return [{"task": "dataset", "options": {"name": "sums", "files": files}}]
+
+
+def test_prompts_that_leave_no_room_for_their_completion_are_refused(tmp_path) -> None:
+    """The embedded policy has 512 tokens, one a character, and <bos>."""
+    check_suite(suite(tasks=sums(tmp_path, train="1" * 471)))
+    with pytest.raises(UsageError) as raised:
+        check_suite(suite(tasks=sums(tmp_path, train="1" * 472)))
+    assert str(raised.value) == (
+        "suite s: task 'sums': its longest train prompt has 473 tokens, with sampling.max_tokens=40 that is 513, "
+        "and the context of embedded is 512 (1 of its train prompts do not fit); "
+        "set sampling.max_tokens to 39 at most, or take a model of a longer one"
+    )
+    with pytest.raises(UsageError, match=r"longest train prompt has 601 tokens.*; leave long rows out, or"):
+        check_suite(suite(tasks=sums(tmp_path, train="1" * 600)))
+
+
+def test_room_for_evaluation_is_its_own(tmp_path) -> None:
+    tasks = sums(tmp_path, test="1" * 400)
+    check_suite(suite(tasks=tasks, evaluation={"max_tokens": 111}))
+    with pytest.raises(UsageError, match=r"test prompt has 401 tokens, with evaluation.max_tokens=112 that is 51"):
+        check_suite(suite(tasks=tasks, evaluation={"max_tokens": 112}))
+    check_suite(suite(tasks=tasks, evaluation={"max_tokens": 112, "problems": 30}))  # the long one is not asked
+
+
+def test_an_engine_started_for_less_says_so(tmp_path) -> None:
+    sampler = {"engine": "vllm", "vllm": {"context": 100}}
+    check_suite(suite(tasks=sums(tmp_path), sampler=sampler))
+    with pytest.raises(UsageError, match=r"sampler.vllm.context is 100 .*set sampling.max_tokens to 49 at most"):
+        check_suite(suite(tasks=sums(tmp_path, train="1" * 50), sampling={"max_tokens": 60}, sampler=sampler))
