@@ -26,6 +26,12 @@ class Check:
     arguments: str
     expected: Any
 
+    def __str__(self) -> str:
+        """As a reader would write it: `f(2, k=3) == 6`."""
+        positional, named = ast.literal_eval(self.arguments)
+        words = [*map(repr, positional), *(f"{key}={value!r}" for key, value in named.items())]
+        return f"{self.name}({', '.join(words)}) == {self.expected!r}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Asserts:
@@ -33,6 +39,10 @@ class Asserts:
 
     checks: tuple[Check, ...]
     shown: int = 0
+
+    def __str__(self) -> str:
+        """A check a line."""
+        return "\n".join(map(str, self.checks))
 
     @property
     def count(self) -> int:

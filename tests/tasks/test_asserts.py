@@ -187,3 +187,8 @@ def test_a_data_set_of_programs(tmp_path, sandbox):
         task.score_texts([problem], texts[:1], [False])
     with pytest.raises(UsageError, match="tests names the field"):
         DatasetTask(**settings)
+
+
+def test_checks_read_as_they_were_written():
+    checks = checks_of("assert f([1, 'a'], k=3) == {'x': 2}\nassert f(0, k=1) == None")
+    assert str(Asserts(checks)) == "f([1, 'a'], k=3) == {'x': 2}\nf(0, k=1) == None"
