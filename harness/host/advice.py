@@ -7,6 +7,7 @@ run on them (it needs a critic's values, say) is named as not measured.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness.host.regime import Regime
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["Remark", "remarks"]
 
 
-def remarks(stack: Stack, regime: Regime | None = None) -> list[Remark]:
-    """What the stack's author may not have meant; regime: None for one on-policy update a batch."""
+def remarks(stack: Stack, regime: Regime | None = None, weights: Mapping[str, float] | None = None) -> list[Remark]:
+    """What the stack's author may not have meant; regime: None for one on-policy update a batch.
+
+    weights: those of the reward columns of a suite, where there is one.
+    """
     empty = [seat.label for seat in stack.seats if not seat.info.hooks]
     found = [Remark("inert", "", (label,), f"{label!r} implements no hook") for label in empty]
     if any(hook in MEASURED for seat in stack.seats for hook in seat.info.hooks):
@@ -29,10 +33,22 @@ def remarks(stack: Stack, regime: Regime | None = None) -> list[Remark]:
 
         bench = Bench(stack.seats)
         found += double_normalisation(bench) + inert_parts(bench, regime or Regime())
+        found += _beyond(stack, weights or {})
         for (label, hook), reason in bench.failures.items():
             text = reason if reason.startswith("plugin ") else f"{hook} of {label!r}: {reason}"
             found.append(Remark("not measured", "", (label,), text))
     return _merged(found)
+
+
+def _beyond(stack: Stack, weights: Mapping[str, float]) -> list[Remark]:
+    """What is said of a stack that trains on reward columns which the suite weighs 0."""
+    from harness.host.unweighed import unweighed
+
+    columns = unweighed(stack, weights)
+    if not columns:
+        return []
+    text = f"it trains on {' and '.join(columns)}, which the suite weighs 0: a label that others do without"
+    return [Remark("unweighed", "", (), text)]
 
 
 def _merged(found: list[Remark]) -> list[Remark]:

@@ -23,7 +23,7 @@ from harness.host.standin import begin, stand_in
 if TYPE_CHECKING:
     from harness.host.caller import HookCaller
 
-__all__ = ["GIVEN", "Bench", "Values", "alike", "make_batch"]
+__all__ = ["GIVEN", "Bench", "Values", "alike", "loss_stage", "make_batch", "started"]
 
 GROUPS, SIZE, TOKENS = 5, 6, 6
 
@@ -114,7 +114,7 @@ class Bench:
         """
         fresh = [dataclasses.replace(seat, plugin=_again(seat.plugin)) for seat in seats]
         try:
-            return _measure(hook, _started(fresh, batch), batch, regime)
+            return _measure(hook, started(fresh, batch), batch, regime)
         except Exception as error:  # noqa: BLE001 - made-up batches are no reason to fail
             top = fresh[-1].label if fresh else "defaults"
             self.failures.setdefault((top, hook), told(error))
@@ -140,7 +140,8 @@ def _again(plugin: Any) -> Any:
     return type(plugin)(**{field.name: getattr(plugin, field.name) for field in dataclasses.fields(plugin)})
 
 
-def _started(seats: Sequence[Seat], batch: Batch) -> HookCaller:
+def started(seats: Sequence[Seat], batch: Batch) -> HookCaller:
+    """The caller of fresh seats after `start`, with a stand-in for the run."""
     from harness.host.caller import HookCaller
 
     hooks = HookCaller(seats, stand_in(group_size=SIZE, prompts=GROUPS, max_tokens=TOKENS, gathered=batch))
@@ -150,7 +151,7 @@ def _started(seats: Sequence[Seat], batch: Batch) -> HookCaller:
 
 def _measure(hook: str, hooks: HookCaller, batch: Batch, regime: Regime) -> Values:
     if hook in {"policy_loss", "loss", "regularize"}:
-        return _loss_stage(hook, hooks, batch, regime)
+        return loss_stage(hook, hooks, batch, regime)
     found = getattr(hooks, hook)(batch=batch)
     if hook == "shape_rewards":
         return (found.rewards, found.reward_weights, *found.token_columns.values())
@@ -161,7 +162,7 @@ def _measure(hook: str, hooks: HookCaller, batch: Batch, regime: Regime) -> Valu
     return (found.double(),)
 
 
-def _loss_stage(hook: str, hooks: HookCaller, batch: Batch, regime: Regime) -> Values:
+def loss_stage(hook: str, hooks: HookCaller, batch: Batch, regime: Regime) -> Values:
     """(value, gradient) of a hook of the loss: the policy is the old one, or has moved by several updates."""
     old = batch.logp_old
     assert old is not None

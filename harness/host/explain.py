@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness.hookspecs import HOOKS
@@ -88,8 +89,11 @@ def charges(stack: Stack) -> list[tuple[str, str, str]]:
     return found
 
 
-def explain(stack: Stack, regime: Regime | None = None) -> dict[str, Any]:
-    """Everything about a stack as plain data; regime: that of a suite, for what is inert under it."""
+def explain(stack: Stack, regime: Regime | None = None, weights: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """Everything about a stack as plain data.
+
+    regime and weights: those of a suite, for what is inert under it and what it trains on beside the suite's reward.
+    """
     from harness.host.advice import remarks
 
     return {
@@ -98,11 +102,11 @@ def explain(stack: Stack, regime: Regime | None = None) -> dict[str, Any]:
         "hooks": {chain.hook: dataclasses.asdict(chain) for chain in chains(stack)},
         "charged": [{"what": what, "for": owner, "cost": cost} for what, owner, cost in charges(stack)],
         "assumed": str(regime or Regime()),
-        "remarks": [dataclasses.asdict(remark) for remark in remarks(stack, regime)],
+        "remarks": [dataclasses.asdict(remark) for remark in remarks(stack, regime, weights)],
     }
 
 
-def render(stack: Stack, regime: Regime | None = None) -> str:
+def render(stack: Stack, regime: Regime | None = None, weights: Mapping[str, float] | None = None) -> str:
     """The explanation as text."""
     from harness.host.advice import remarks
 
@@ -121,5 +125,5 @@ def render(stack: Stack, regime: Regime | None = None) -> str:
     ]
     lines += [f"  {what:<18} {cost}   ({owner})" for what, owner, cost in charges(stack)] or ["  nothing"]
     lines += ["", f"remarks, measured on made-up batches, with {regime or Regime()}"]
-    lines += [f"  {remark}" for remark in remarks(stack, regime)] or ["  none"]
+    lines += [f"  {remark}" for remark in remarks(stack, regime, weights)] or ["  none"]
     return "\n".join(lines)

@@ -14,8 +14,9 @@ MEASURED = (
 
 @dataclasses.dataclass(frozen=True)
 class Remark:
-    """kind: double normalisation, inert, discarded, in vain or not measured; hook: one, or several with commas between.
+    """kind: double normalisation, inert, discarded, in vain, unweighed or not measured.
 
+    hook: one, or several with commas between.
     `text` does not name the hook where `hook` does.
     """
 

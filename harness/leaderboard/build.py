@@ -19,7 +19,7 @@ from harness.leaderboard.compare import compare
 from harness.leaderboard.costs import clip_share, cost
 from harness.leaderboard.detectable import detectable
 from harness.leaderboard.known import instead
-from harness.leaderboard.matrix import Matrix, Metric, matrix
+from harness.leaderboard.matrix import Matrix, Metric, known_names, matrix
 from harness.leaderboard.merge import merged
 from harness.leaderboard.model import CONTROLS, LEAST_SEEDS, UNTRAINED, Board, Row, role_of
 from harness.leaderboard.ranking import ranked
@@ -94,22 +94,22 @@ def with_details(
 
 
 def with_samples(rows: Sequence[Row], scores: Matrix, metric: Metric, reference: str) -> list[Row]:
-    """The rows with avg@k and pass@k: like the score, of the same tasks."""
-    k = samples_of(list(scores.trials.values()))
-    if not k:
-        return list(rows)
+    """The rows with avg@k, pass@k and the length of answers: like the score, of the same tasks."""
     trials = list(scores.trials.values())
-    average, some = (
-        matrix(trials, replace(metric, measure=measure, area=False), scores.methods, scores.seeds, scores.reduce)
-        for measure in ("pass_at_1", "pass_at_k")
-    )
+    k, measures = samples_of(trials), known_names(trials)[1]
+    fields = {"avg_at_k": "pass_at_1", "pass_at_k": "pass_at_k"} if k else {}
+    fields |= {"length": "length"} if "length" in measures else {}
+    tables = {
+        field: matrix(trials, replace(metric, measure=name, area=False), scores.methods, scores.seeds, scores.reduce)
+        for field, name in fields.items()
+    }
 
     def mean(of: Matrix, row: Row) -> float:
         if row.role != UNTRAINED:
             return statistics.t_interval(of.scores[of.row(row.method)]).mean
         return statistics.t_interval(statistics.per_seed(of.untrained[of.row(reference)], of.reduce)).mean
 
-    return [replace(row, avg_at_k=mean(average, row), pass_at_k=mean(some, row), k=k) for row in rows]
+    return [replace(row, k=k, **{field: mean(of, row) for field, of in tables.items()}) for row in rows]
 
 
 def one_track(rows: Sequence[Row]) -> Tuning:
@@ -169,6 +169,7 @@ def make_row(scores: Matrix, method: str, reference: str) -> Row:
         tasks=task_means(scores, scores.final[index][ended]), difference=None,
         area=statistics.t_interval(scores.areas[index]).mean, cost=cost(trials), inert=share == 0.0,
         experimental=any(trial.record.get("experimental") for trial in trials),
+        unweighed=tuple(sorted({str(name) for trial in trials for name in trial.record.get("unweighed") or ()})),
         versions=tuple(sorted({version(plugin) for plugin in plugins} - {""})),
     )  # fmt: skip
 

@@ -86,6 +86,7 @@ def name(row: Row) -> str:
     said = [marks[row.role]] if row.role in marks else []
     said += ["experimental"] if row.experimental else []
     said += ["inert"] if row.inert else []
+    said += ["unweighed"] if row.unweighed else []
     return f"{row.method} ({', '.join(said)})" if said else row.method
 
 

@@ -59,7 +59,7 @@ def as_trial(folder: Path, method: str, seed: int, rows: pd.DataFrame, answers: 
         "provenance": {**{name: known[name] for name in PROVENANCE if name in known},
                        "packages": read(known.get("packages"), {})},
         **{name: known[name] for name in ("trial_key", "semantics") if name in known},
-        **{name: read(known[name], None) for name in ("digests", "tuning") if name in known},
+        **{name: read(known[name], None) for name in ("digests", "tuning", "unweighed") if name in known},
     }  # fmt: skip
     result: dict[str, Any] = {
         "status": known["status"],

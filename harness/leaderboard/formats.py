@@ -57,8 +57,8 @@ def record(board: Board, row: Row) -> dict[str, Any]:
         **{f"task_{task}": row.tasks.get(task, math.nan) for task in board.matrix.tasks},
         "rank_low": row.rank[0] if row.rank else None, "rank_high": row.rank[1] if row.rank else None,
         "letters": row.letters, "area": row.area, **reached(row), "evaluation_error": row.evaluation_error,
-        "avg_at_k": row.avg_at_k, "pass_at_k": row.pass_at_k, "k": row.k or None,
-        "inert": row.inert, "experimental": row.experimental,
+        "avg_at_k": row.avg_at_k, "pass_at_k": row.pass_at_k, "k": row.k or None, "length": row.length,
+        "inert": row.inert, "experimental": row.experimental, "unweighed": ", ".join(row.unweighed),
         **{name: getattr(spent, name) if spent else math.nan
            for name in ("spent", "share", "steps", "generated", "waste", "extra", "seconds")},
         "failures": spent.failed if spent else 0, "tuning_trials": row.tuning.trials if spent else None,

@@ -68,6 +68,7 @@ class Row:
     cost: Cost | None
     inert: bool = False  # its clip never took a token's gradient away
     experimental: bool = False
+    unweighed: tuple[str, ...] = ()  # reward columns that it trains on and the suite weighs 0
     versions: tuple[str, ...] = ()
     rank: tuple[int, int] | None = None  # the ranks that it may hold, 1 the best; None for controls
     letters: str = ""  # rows that share one cannot be told apart
@@ -75,7 +76,8 @@ class Row:
     evaluation_error: float = math.nan  # one standard error over problems, apart from the seeds' interval
     avg_at_k: float = math.nan  # mean over tasks and seeds, like the score
     pass_at_k: float = math.nan
-    k: int = 0  # of both; 0 where evaluations took no samples
+    length: float = math.nan  # tokens of an evaluation's answer, mean over tasks and seeds
+    k: int = 0  # of avg@k and pass@k; 0 where evaluations took no samples
     tuning: Tuning = DEFAULTS
 
     @property

@@ -23,6 +23,12 @@ def footnotes(board: Board) -> list[str]:
         )
     if any(row.inert for row in board.rows):
         lines.append("inert: the method's clip never took a token's gradient away here: the clip is not tested.")
+    beyond = [f"{row.method} on {' and '.join(row.unweighed)}" for row in board.rows if row.unweighed]
+    if beyond:
+        lines.append(
+            f"unweighed: trained on reward columns that this suite weighs 0, labels which the others did without: "
+            f"{', '.join(beyond)}."
+        )
     if board.target is not None:
         lines.append(
             f"to target: {number(scale(board) * board.target.score)}, {board.target.rule}; "

@@ -23,6 +23,7 @@ MARKS = {
     "control": "keeps the board honest; never a claim",
     "experimental": "not yet checked against its paper",
     "inert": "its clip never took a token's gradient away here",
+    "unweighed": "trained on reward columns that the suite weighs 0",
 }
 ROLES = {"baseline": "baseline", "method": ""}
 INTERACTIVE = "figures.html"
@@ -148,7 +149,7 @@ def method(row: Row, links: Mapping[str, str]) -> str:
     if row.method in links:
         name = f'<a href="{escape(links[row.method])}" target="_blank" rel="noopener">{name}</a>'
     marks = [ROLES.get(row.role, "control")]
-    marks += [mark for mark in ("experimental", "inert") if getattr(row, mark)]
+    marks += [mark for mark in ("experimental", "inert", "unweighed") if getattr(row, mark)]
     said = (f'<span class="mark {mark}" data-tip="{escape(MARKS[mark])}">{mark}</span>' for mark in marks if mark)
     return name + " ".join(["", *said])
 

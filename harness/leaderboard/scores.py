@@ -29,7 +29,7 @@ __all__ = ["items_table", "metrics_table", "origins", "public_suite", "scores_ta
 PROVENANCE = ("commit", "cpu", "capability", "device", "threads", "python")
 PLUGIN = ("name", "distribution", "version", "digest")
 CATEGORIES = ("suite", "method", "role", "status", "currency", "task", "key", "trial_key", "digests", "plugins",
-              "packages", "tuning", *PROVENANCE)  # fmt: skip
+              "unweighed", "packages", "tuning", *PROVENANCE)  # fmt: skip
 
 
 def scores_table(board: Board) -> pd.DataFrame:
@@ -128,6 +128,7 @@ def of_trial(board: Board, trial: Trial) -> dict[str, Any]:
         "clips": bool(trial.record.get("clips")),
         "clip_share": largest_clip_share(trial) if trial.record.get("clips") else None,
         "experimental": bool(trial.record.get("experimental")),
+        "unweighed": as_text(trial.record["unweighed"]) if trial.record.get("unweighed") else None,
         "tuning": as_text(trial.record["tuning"]) if trial.record.get("tuning") else None,
         "plugins": as_text([{name: plugin.get(name) for name in PLUGIN} for plugin in trial.plugins]),
         **{name: trial.provenance.get(name) for name in PROVENANCE},

@@ -14,7 +14,7 @@ from harness.errors import HarnessError, UsageError, nearest
 from harness.tasks.base import Problem, Task
 from harness.tasks.pool import PromptPool
 
-__all__ = ["Completions", "Mixture"]
+__all__ = ["Completions", "Mixture", "merged_weights"]
 
 
 class Completions(Protocol):
@@ -59,7 +59,7 @@ class Mixture:
             raise UsageError(f"a mixture needs tasks of distinct names, not {[task.name for task, _ in tasks]}")
         self.shares = {task.name: float(share) for task, share in tasks}
         self.sandbox = sandbox
-        self.reward_weights = _merge_weights([task for task, _ in tasks], reward_weights or {})
+        self.reward_weights = merged_weights([task for task, _ in tasks], reward_weights or {})
         self.pool = PromptPool({name: task.problems("train") for name, task in self.tasks.items()}, self.shares, seed)
 
     @property
@@ -134,7 +134,7 @@ class Mixture:
                 total[column][row, : len(kept)] = kept
 
 
-def _merge_weights(tasks: Sequence[Task], overrides: Mapping[str, float]) -> dict[str, float]:
+def merged_weights(tasks: Sequence[Task], overrides: Mapping[str, float]) -> dict[str, float]:
     """Column -> weight in the order of the tasks' columns; UsageError where tasks disagree or a name is unknown."""
     merged: dict[str, float] = {}
     for task in tasks:

@@ -139,6 +139,8 @@ def method_row(board: Board, row: Row, place: int, colour: str) -> MlflowRow:
     for mark in ("inert", "experimental"):
         if getattr(row, mark):
             tags[mark] = "yes"
+    if row.unweighed:
+        tags["unweighed"] = ", ".join(row.unweighed)
     logged = [Point(key, round(value, DIGITS), 0) for key, value in numbers.items() if math.isfinite(value)]
     table = sample_table(board.matrix.of(row.method)) if row.method in board.matrix.methods else {}
     return MlflowRow(tags["trial_key"], row.method, "FINISHED", short(tags), logged, table=table, colour=colour)

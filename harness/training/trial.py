@@ -14,6 +14,7 @@ from harness.budget import BudgetSpent
 from harness.distributed import SOLO, World
 from harness.errors import HarnessError, blamed, told
 from harness.files import read_json, write_json
+from harness.host.unweighed import unweighed
 from harness.training import TRAINING_SEMANTICS, checkpoint
 from harness.training.files import TrialFiles
 from harness.training.loop import step
@@ -142,6 +143,7 @@ class _Runner:
             "spec": spec,
             "clips": trial.stack.clips,
             "experimental": trial.stack.experimental,
+            "unweighed": unweighed(trial.stack, trial.context.task.reward_weights),
             "digests": digests,
             "trial_key": key,
             "semantics": TRAINING_SEMANTICS,

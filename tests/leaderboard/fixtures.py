@@ -33,6 +33,7 @@ def write_trial(
     clip_share: float = 0.1,
     discarded: float = 0.0,
     experimental: bool = False,
+    unweighed: Sequence[str] | None = None,
     provenance: Mapping[str, Any] = PROVENANCE,
     steps: int = 40,
     progress: Sequence[float] | None = None,
@@ -55,6 +56,7 @@ def write_trial(
         ]},
         "clips": clips,
         "experimental": experimental,
+        **({} if unweighed is None else {"unweighed": list(unweighed)}),
         "trial_key": f"key-{method}-{seed}-{rules}",
         "provenance": dict(provenance),
     })  # fmt: skip

@@ -15,7 +15,8 @@ from harness.leaderboard import board, read_trials
 from harness.leaderboard.export import export
 from harness.leaderboard.figures import NoDataError, training_health
 from harness.leaderboard.figures.series import trial_series
-from harness.leaderboard.formats import as_csv, as_json
+from harness.leaderboard.formats import as_csv, as_json, as_markdown
+from harness.leaderboard.page import as_html
 from harness.leaderboard.scores import items_table, scores_table
 from harness.training.metrics import NAMES
 from tests.leaderboard.fixtures import GRPO, PROVENANCE, TASKS, write_demo, write_json, write_suite, write_trial
@@ -74,6 +75,22 @@ def test_what_training_logged_comes_back_with_an_exported_board(runs, tmp_path):
         assert drawn == [[values.tolist() for values in trial_series(t, name)] for t in again.matrix.of(GRPO)]
         assert drawn[0][0]
     assert training_health(again)
+
+
+def test_trained_on_labels_of_weight_0_is_marked_and_stays_so_in_exports(tmp_path):
+    for seed in range(2):
+        write_trial(tmp_path / "runs", GRPO, seed, [0.2, 0.4], unweighed=[])
+        write_trial(tmp_path / "runs", "awpo", seed, [0.2, 0.6], unweighed=["steps"])
+    write_suite(tmp_path / "runs", ["awpo"], 2)
+    made = board(tmp_path / "runs")
+    export(made, tmp_path / "out")
+    for shown in (made, board(tmp_path / "out")):
+        assert [shown.row(name).unweighed for name in (GRPO, "awpo")] == [(), ("steps",)]
+        text = as_markdown(shown)
+        assert "| awpo (unweighed) |" in text
+        assert "weighs 0, labels which the others did without: awpo on steps." in text
+        assert json.loads(as_json(shown))["rows"][0]["unweighed"] == "steps"
+        assert '<span class="mark unweighed"' in as_html(shown)
 
 
 def test_an_export_without_metrics_is_read_as_before(runs, tmp_path):

@@ -84,6 +84,7 @@ def test_files_of_a_trial(config, tmp_path):
     same_trial(tmp_path / "a", tmp_path / "b")
     record = json.loads((tmp_path / "a" / "config.json").read_text())
     assert record["stack"] == "grpo(beta=0)"
+    assert record["unweighed"] == []
     assert (
         record["provenance"]["packages"]["torch"] == torch.__version__.split("+")[0] or record["provenance"]["packages"]
     )
