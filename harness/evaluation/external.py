@@ -16,7 +16,7 @@ from harness.evaluation.measures import Measure, of_answers, of_report, of_sampl
 if TYPE_CHECKING:
     from harness.policies.policy import Policy
 
-__all__ = ["CODE_TASKS", "Asking", "check_names", "evaluate_external"]
+__all__ = ["CODE_TASKS", "Asking", "check_names", "documents", "evaluate_external"]
 
 # Names under which lm-eval would run generated code in its own process: the same data, scored in the sandbox.
 CODE_TASKS = {"humaneval": "humaneval", "mbpp": "mbpp"}
@@ -82,6 +82,20 @@ def check_names(names: Sequence[str], *, include: Path | None = None, known: Seq
         if name not in manager.task_index and name not in CODE_TASKS:
             raise UsageError(f"unknown task {name!r}.{nearest(name, {*manager.all_tasks, *CODE_TASKS, *known})}")
     return names
+
+
+def documents(name: str, limit: int | None = None, *, known: Sequence[str] = ()) -> list[tuple[Mapping[str, Any], str]]:
+    """The first `limit` documents that a task, group or tag of lm-eval asks, each with its prompt without examples.
+
+    Raises UsageError for an unknown name, HarnessError where the data cannot be reached. Random states are kept.
+    """
+    from harness.evaluation.quiet import preserved_random_states, silent
+
+    names = check_names([name], known=known)
+    with preserved_random_states(), silent():
+        loaded = _loaded(_manager(None, names), name, Asking())
+        tasks = list(loaded["tasks"].values())
+        return [(doc, str(task.doc_to_text(doc))) for task in tasks for doc in list(task.eval_docs)[:limit]]
 
 
 def _manager(include: Path | None, names: Sequence[str]) -> Any:

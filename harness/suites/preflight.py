@@ -40,16 +40,19 @@ def check_suite(suite: Suite) -> list[str]:
         said = "reward_weights: no task of the suite has a column"
         raise Faults.of([UsageError(f"{said} {name!r}.{nearest(name, columns)}") for name in unknown])
     resolve(suite.policy.model, suite.policy.revision)
+    notes: list[str] = []
     programs = any(getattr(task, "needs_sandbox", False) for task in tasks)
     check_room(suite, tasks)
     if suite.evaluation.tasks:
         from harness.evaluation.others import check_others, run_programs
+        from harness.evaluation.overlap import overlap_notes
 
         check_others(suite.evaluation.tasks)
+        notes = overlap_notes(suite.evaluation, [problem for task in tasks for problem in task.problems("train")])
         programs = programs or run_programs(suite.evaluation.tasks)
     if programs:
         _try_sandbox(suite)
-    return [note for task in tasks for note in task.notes()]
+    return [*(note for task in tasks for note in task.notes()), *notes]
 
 
 def _refuse_overlap(tasks: Sequence[Task], who: str) -> None:
@@ -57,7 +60,8 @@ def _refuse_overlap(tasks: Sequence[Task], who: str) -> None:
 
     Between tasks that goes for what is trained on and asked later; one problem may be tested twice.
     """
-    both = shared({split: [problem for task in tasks for problem in task.problems(split)] for split in SPLITS})
+    problems = {split: [problem for task in tasks for problem in task.problems(split)] for split in SPLITS}
+    both = shared(problems, questions=len(tasks) > 1)
     said = ", ".join(f"{pair} {count}" for pair, count in both.items() if len(tasks) == 1 or pair.startswith("train"))
     if said:
         raise UsageError(f"{who} problems in two splits ({said}); split them by a hash of the problem")

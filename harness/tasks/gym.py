@@ -150,4 +150,5 @@ class ReasoningGymTask(Task):
 
     def _problem(self, index: int, question: str, answer: str) -> Problem:
         key = f"{self.name}:{stable_hash(question):016x}"
-        return Problem(key, f"{question.strip()}\n{self.instruction}", self.name, answer, {"index": index})
+        data = {"index": index, "question": question}
+        return Problem(key, f"{question.strip()}\n{self.instruction}", self.name, answer, data)

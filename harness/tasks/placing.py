@@ -13,7 +13,11 @@ from collections.abc import Mapping, Sequence
 from harness.tasks.base import SPLITS, Problem, Split, hash_split, stable_hash
 from harness.tasks.fields import normalized
 
-__all__ = ["Counts", "place", "shared"]
+__all__ = ["Counts", "asked_by", "codes", "place", "shared"]
+
+LEAST = (
+    24  # characters of a question that is none other's; shorter ones, "Solve for x.", may stand before many formulas
+)
 
 
 @dataclasses.dataclass
@@ -54,8 +58,32 @@ def place(found: Mapping[Split, Sequence[Problem]], counts: Counts) -> dict[Spli
     return {split: tuple(problems) for split, problems in placed.items()}
 
 
-def shared(splits: Mapping[Split, Sequence[Problem]]) -> dict[str, int]:
-    """How many normalised prompts each two splits share, as `train/test: 3`; empty when the splits are disjoint."""
-    hashes = {split: {stable_hash(normalized(p.prompt)) for p in problems} for split, problems in splits.items()}
-    pairs = [(a, b) for i, a in enumerate(SPLITS) for b in SPLITS[i + 1 :] if a in hashes and b in hashes]
-    return {f"{a}/{b}": both for a, b in pairs if (both := len(hashes[a] & hashes[b]))}
+def codes(text: str) -> tuple[int, ...]:
+    """The hash of a normalised text by which questions are told apart; none for one that is too short for it."""
+    canonical = normalized(text)
+    return (stable_hash(canonical),) if len(canonical) >= LEAST else ()
+
+
+def asked_by(problem: Problem) -> tuple[int, ...]:
+    """The codes by which a problem is known in other tasks: of its prompt, and of the question in it."""
+    question = problem.data.get("question")
+    own = stable_hash(normalized(problem.prompt))
+    return (own, *codes(question)) if isinstance(question, str) else (own,)
+
+
+def shared(splits: Mapping[Split, Sequence[Problem]], *, questions: bool = False) -> dict[str, int]:
+    """How many problems each two splits share, as `train/test: 3`; empty when the splits are disjoint.
+
+    Told apart by their prompts, and with `questions` by the questions in those as well: two tasks may put other words
+    round one question.
+    """
+    known = {
+        split: [asked_by(p) if questions else asked_by(p)[:1] for p in problems] for split, problems in splits.items()
+    }
+    found: dict[str, int] = {}
+    for i, first in enumerate(SPLITS):
+        there = {code for one in known.get(first, ()) for code in one}
+        for second in SPLITS[i + 1 :]:
+            both = len({one[0] for one in known.get(second, ()) if not there.isdisjoint(one)})
+            found |= {f"{first}/{second}": both} if both else {}
+    return found

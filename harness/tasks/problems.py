@@ -38,6 +38,8 @@ def problem_of(settings: Mapped, fields: Fields, readable: Callable[[str], bool]
         prompt = fields.filled({**row, "question": question}, "prompt", settings.prompt)
         known = _tests(settings, fields, row) if settings.verify == "code" else answer(row)
         data = {tag: fields.value(row, "tags", tag) for tag in settings.tags}
+        if prompt != question:
+            data.setdefault("question", question)  # other tasks may ask it in other words around it
         if settings.verify == "code":
             data["prefix"] = fields.text(row, "prefix", settings.prefix) if settings.prefix else ""
         key = f"{settings.name}:{stable_hash(prompt):016x}"

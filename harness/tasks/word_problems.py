@@ -126,7 +126,7 @@ def _split(split: Split) -> tuple[Problem, ...]:
         seen.add(canonical)
         turn, tries = turn + 1, 0
         key = f"word-problems:{canonical}"
-        data = {"kind": name, "canonical": canonical}
+        data = {"kind": name, "canonical": canonical, "question": story}
         found.append(Problem(key, f"{story}\n{INSTRUCTION}", "word-problems", kind.answer(*values), data))
     return tuple(found)
 

@@ -64,6 +64,7 @@ def test_other_tasks_of_the_evaluation_are_looked_up(monkeypatch):
     check_suite(suite(evaluation={"tasks": ["word-problems", "humaneval"]}))
     asked = []
     monkeypatch.setattr("harness.evaluation.others.check_names", lambda names, known: asked.append(names))
+    monkeypatch.setattr("harness.evaluation.external.documents", lambda *_, **__: [])
     check_suite(suite(evaluation={"tasks": ["word-problems", "gsm8k"], "shots": 5}))
     assert asked == [["gsm8k"]]
     with pytest.raises(UsageError, match="no task file"):
