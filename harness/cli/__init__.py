@@ -88,6 +88,7 @@ def _with_usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     text = " ".join(error.format_message().split()).rstrip(".")
     text = re.sub(r"Input should be a valid (\w+), unable.*", r"must be a valid \1", text)
+    text = text.replace("Input should be", "must be")
     if context is None or not text:  # without arguments the help was shown, and nothing is wrong with them
         return text
     usage = re.sub(r"[{}]", "", " ".join(context.get_usage().split()))

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def cite(
-    stacks: Annotated[list[str], typer.Argument(metavar="STACK...", help="Method stacks: dapo, grpo(beta=0)+mc-grpo.")],
+    stacks: Annotated[list[str], typer.Argument(metavar="STACK", help="Method stacks: dapo, grpo(beta=0)+mc-grpo.")],
     plugin: Annotated[list[Path] | None, typer.Option(help="A file with methods of your own; may be repeated.")] = None,
 ) -> None:
     """Print BibTeX of the papers behind the stacks, bases included, and of policy-harness.

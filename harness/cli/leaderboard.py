@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 def leaderboard(  # noqa: PLR0917 - each is an option of the command line
     suites: Annotated[
-        list[str], typer.Argument(metavar="SUITE...", help="A suite's name or file, a directory of runs, or an export.")
+        list[str], typer.Argument(metavar="SUITE", help="A suite's name or file, a directory of runs, or an export.")
     ],
     metric: Annotated[str, typer.Option(help="score, auc, a measure (accuracy), a task, or task/measure.")] = "score",
     baseline: Annotated[str | None, typer.Option(help="The stack to compare with; the suite's own by default.")] = None,
@@ -81,16 +81,42 @@ def leaderboard(  # noqa: PLR0917 - each is an option of the command line
 def runs_of(suite: str, out: Path) -> Path:
     """The directory of a suite's runs, from its name, its file, or the directory itself."""
     given = Path(suite)
-    if given.is_dir() and any((given / name).is_file() for name in ("suite.yaml", "scores.parquet", "trials.csv")):
+    if has_runs(given):
         return given
     if given.suffix in {".yaml", ".yml"}:
         if not given.is_file():
             raise UsageError(f"no suite file {suite}")
         return out / options.suite_name(suite)
-    if not (out / suite).is_dir():
-        known = [path.parent.name for path in out.glob("*/suite.yaml")]
-        raise UsageError(f"no runs of {suite!r} in {out}: harness run {suite} makes them.{nearest(suite, known)}")
+    if not (out / suite).is_dir() or given.is_dir():
+        raise UsageError(no_runs(suite, out))
     return out / suite
+
+
+def has_runs(folder: Path) -> bool:
+    """Whether a folder is that of a suite's runs, or an export of its board."""
+    return folder.is_dir() and any((folder / name).is_file() for name in ("suite.yaml", "scores.parquet", "trials.csv"))
+
+
+def no_runs(suite: str, out: Path) -> str:
+    """Why there is nothing to show of what was named, and what to name or do instead."""
+    from harness.resources import bundled_suites
+
+    given = Path(suite)
+    if given.is_dir():
+        inside = [str(path) for path in sorted(given.iterdir()) if has_runs(path)]
+        return f"{suite} holds no runs and no board" + (f"; those in it do: {', '.join(inside)}" if inside else "")
+    if given.is_file():
+        return f"{suite} is neither a suite's file (.yaml) nor a directory of runs"
+    if given.parent != Path():
+        near = [str(path) for path in given.parent.iterdir() if has_runs(path)] if given.parent.is_dir() else []
+        return f"no directory {suite}.{nearest(suite, near)}".removesuffix(".")
+    bundled = bundled_suites()
+    if suite not in bundled:
+        known = {*bundled, *(path.parent.name for path in out.glob("*/suite.yaml"))}
+        return f"no runs of {suite!r} in {out}, and no suite of this name.{nearest(suite, known)}"
+    kept = Path("results") / suite
+    also = f"; {kept} has its reference results" if has_runs(kept) else ""
+    return f"no runs of {suite!r} in {out}: harness run {suite} makes them{also}"
 
 
 def load_board(

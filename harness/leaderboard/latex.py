@@ -55,7 +55,8 @@ def as_latex(board: Board, shown: Sequence[Column] | None = None) -> str:
 
 
 def note(line: str) -> str:
-    """A paragraph under the table; a warning is bold."""
-    text = escaped(line)
+    """A paragraph under the table, what stands between backticks as typed; a warning is bold."""
+    parts = [escaped(part) for part in line.split("`")]
+    text = "".join(rf"\texttt{{{part}}}" if place % 2 else part for place, part in enumerate(parts))
     said = rf"\textbf{{{text}}}" if line.startswith("WARNING") else text
     return rf"\par\smallskip {{\footnotesize {said}\par}}"

@@ -100,14 +100,14 @@ def of_boards(first: Part, other: Part) -> list[str]:
         "rules": (rules(first), rules(other)),
         "hyper-parameters": (track(first), track(other)),
         "training semantics": (first.of_trials("semantics"), other.of_trials("semantics")),
-        "digests of data and weights": (first.of_trials("digests"), other.of_trials("digests")),
     }
-    unknown = {"training semantics", "digests of data and weights"}  # older runs do not tell
-    return [
+    found = [
         f"{what}: {one} there and {two} here"
         for what, (one, two) in pairs.items()
-        if one != two and not (what in unknown and not (one and two))
+        if one != two and not (what == "training semantics" and not (one and two))  # older runs do not tell
     ]
+    one, two = first.of_trials("digests"), other.of_trials("digests")
+    return [*found, *(["data or initial weights: their digests differ"] if one and two and one != two else [])]
 
 
 def suite_name(part: Part) -> str:

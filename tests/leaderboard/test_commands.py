@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -203,3 +204,24 @@ def test_a_suite_file_is_called_what_the_suite_it_extends_is(out, tmp_path):
     file.write_text("- tiny\n")
     with pytest.raises(UsageError, match="a suite is a mapping of settings"):
         call("leaderboard", file, "--out", out)
+
+
+def test_what_holds_no_runs_is_told_by_what_it_is(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.md").write_text("no suite")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "results").mkdir()
+    shutil.copytree(out / "tiny", tmp_path / "results" / "tiny")
+    for named, said in (
+        ("empty", "empty holds no runs and no board"),
+        (".", ". holds no runs and no board"),
+        ("results", "results holds no runs and no board; those in it do: results/tiny"),
+        ("results/tinny", "no directory results/tinny. Did you mean 'results/tiny'?"),
+        ("notes.md", "notes.md is neither a suite's file (.yaml) nor a directory of runs"),
+        ("tinny", "no runs of 'tinny' in runs, and no suite of this name. Did you mean 'tiny'?"),
+        ("tiny", "no runs of 'tiny' in runs: harness run tiny makes them; results/tiny has its reference results"),
+        ("off-policy", "no runs of 'off-policy' in runs: harness run off-policy makes them"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            call("leaderboard", named)
+        assert str(caught.value) == said

@@ -8,7 +8,7 @@ import pytest
 
 from harness.leaderboard import board
 from harness.leaderboard.columns import columns, select
-from harness.leaderboard.latex import as_latex, escaped
+from harness.leaderboard.latex import as_latex, escaped, note
 from tests.leaderboard.fixtures import write_demo, write_suite, write_trial
 
 
@@ -65,6 +65,10 @@ def test_names_are_escaped(tmp_path):
     checked(text, len(re.search(r"\{tabular\}\{([lr]+)\}", text)[1]))
     assert r"\_" in text
     assert r"50\% \& \#1" in text
+
+
+def test_commands_in_notes_are_set_as_typed():
+    assert r"(\texttt{harness power} tells 5\% of it)" in note("(`harness power` tells 5% of it)")
 
 
 def test_escapes():
