@@ -57,6 +57,10 @@ def run_directory(name: str, out: Path | None) -> RunDirectory:
     from harness.suites.store import DEFAULT_OUT, RunDirectory
 
     if (Path(name) / "suite.yaml").is_file():
+        if (Path(name) / "trials.csv").is_file():  # every export has one, and no directory of runs
+            raise UsageError(
+                f"{name} is an exported board, not a directory of runs: `harness leaderboard {name}` shows it"
+            )
         return RunDirectory(Path(name))
     if name.endswith((".yaml", ".yml")):
         name = suite_name(name)

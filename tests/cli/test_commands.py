@@ -62,6 +62,14 @@ def test_dry_run_prints_the_suite_resolved(capsys, tmp_path):
     assert Suite.load(file).seeds == (1, 3)
 
 
+@pytest.mark.parametrize("command", ["status", "clean"])
+def test_an_exported_board_is_no_directory_of_runs(capsys, runs, command):
+    (runs / "small" / "trials.csv").write_text("method,seed\n")
+    code, out, err = outcome(capsys, command, str(runs / "small"))
+    assert (code, out) == (2, "")
+    assert f"is an exported board, not a directory of runs: `harness leaderboard {runs / 'small'}` shows it" in err
+
+
 def test_a_dry_run_knows_the_pace_of_the_trials_that_have_ended(capsys, runs):
     options = ["--dry-run", "--out", str(runs), "--workers", "2"]
     out = outcome(capsys, "run", str(runs / "small" / "suite.yaml"), *options)[1]
