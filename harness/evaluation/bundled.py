@@ -92,6 +92,8 @@ def _evaluate(policy: Policy, about: Session, config: EvaluationConfig, seed: in
             rows[name] |= {"k": about.k, "problems": len(about.problems(name))}
             if (late := getattr(task, "timeouts", 0)) > before:
                 rows[name]["timeouts"] = late - before  # answers that could not be compared in time: wrong
+            if failed := about.failed.get(name):
+                rows[name]["failed"] = failed  # answers on which the verifier failed: wrong
             if model.shortened:
                 rows[name]["shortened"] = len(model.shortened)  # prompts that left no room for an answer
     return EvalReport(rows, about.items, about.examples)

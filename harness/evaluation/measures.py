@@ -79,6 +79,7 @@ def of_report(report: EvalReport) -> list[Measure]:
     names = {"accuracy": "accuracy", "pass_at_1": "pass@1", "pass_at_k": "pass@{k}"}
     names |= {"strict": "pass@1 strict", "length": "length"}
     names |= {"truncated": "truncated", "shortened": "prompts shortened", "timeouts": "comparisons timed out"}
+    names |= {"failed": "verdicts missing"}
     return [
         Measure(task, label.format(k=int(row["k"])), float(row[metric]), None, int(row["problems"]))
         for task, row in report.tasks.items()

@@ -21,10 +21,11 @@ class EvalReport:
     `tasks[name]`: accuracy (greedy), pass_at_1 and pass_at_k (sampled), k, length (mean tokens of the samples, end
     token included), truncated (their share cut at the limit), problems (how many). Where the task asks for a form of
     answers: strict (pass_at_1 of those that are right and have it). Where there are any: shortened (prompts that left
-    no room for an answer) and timeouts (answers that could not be compared in time, wrong). `items`: a dict per problem
-    with task, key, greedy (bool), correct_samples, samples, text (of the greedy answer, shortened). `examples`: a few
-    completions with their texts. `others`: what was measured on tasks that are not trained on, a dict per number with
-    task, metric, value, stderr, problems; no part of the score.
+    no room for an answer), timeouts (answers that could not be compared in time, wrong), failed (answers on which the
+    verifier gave no verdict, wrong). `items`: a dict per problem with task, key, greedy (bool), correct_samples,
+    samples, text (of the greedy answer, shortened). `examples`: a few completions with their texts. `others`: what was
+    measured on tasks that are not trained on, a dict per number with task, metric, value, stderr, problems; no part of
+    the score.
     """
 
     tasks: Mapping[str, Mapping[str, float]]

@@ -20,6 +20,7 @@ from harness.evaluation.answers import Answer
 from harness.evaluation.report import pass_at_k
 from harness.evaluation.session import Session, session_of
 from harness.tasks.base import Problem, Task
+from harness.tasks.verdicts import missing, scored
 
 __all__ = ["documents", "process_results"]
 
@@ -59,7 +60,8 @@ class Score(Filter):
                 from harness.tasks.sandbox import Sandbox
 
                 sandbox = stack.enter_context(Sandbox())
-            columns = task.score_texts([problem for problem, _ in flat], texts, cut, sandbox=sandbox)
+            columns = scored(task, [problem for problem, _ in flat], texts, cut, sandbox=sandbox)
+        current.failed[self.task] = current.failed.get(self.task, 0) + missing(task, columns)
         correct = task.correct(columns)
         formed = task.strict(columns)
         verdicts, strict = (

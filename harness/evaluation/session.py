@@ -22,6 +22,7 @@ class Session:
     limit: int | None = None
     k: int = 1
     sandbox: Any = None
+    failed: dict[str, int] = dataclasses.field(default_factory=dict)  # task -> verdicts that its verifier did not give
     items: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     examples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 

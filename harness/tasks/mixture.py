@@ -13,6 +13,7 @@ from torch import Tensor
 from harness.errors import HarnessError, UsageError, nearest
 from harness.tasks.base import Problem, Task
 from harness.tasks.pool import PromptPool
+from harness.tasks.verdicts import scored
 
 __all__ = ["Completions", "Mixture", "merged_weights"]
 
@@ -98,7 +99,7 @@ class Mixture:
             texts, cut = [rollouts.texts[i] for i in rows], [truncated[i] for i in rows]
             if task.needs_sandbox and self.sandbox is None:
                 raise HarnessError(f"task {name!r} runs programs and has no sandbox; pass Mixture(..., sandbox=...)")
-            for column, values in task.score_texts(mine, texts, cut, sandbox=self.sandbox).items():
+            for column, values in scored(task, mine, texts, cut, sandbox=self.sandbox).items():
                 total[column][rows] = values
             for column in task.token_column_names:
                 total[column][rows] = 0
