@@ -73,6 +73,11 @@ def sample_columns(board: Board) -> list[Column]:
         shown.append(Column(
             f"pass@{k}", meaning, lambda r: number(100 * r.pass_at_k), lambda r: 100 * r.pass_at_k, section="pass@k"
         ))  # fmt: skip
+    if any(not math.isnan(row.length) for row in board.rows) and (
+        board.metric.area or board.metric.measure != "length"
+    ):
+        meaning = "tokens of an answer in the last evaluation, mean over tasks and seeds"
+        shown.append(Column("length", meaning, lambda r: number(r.length), lambda r: r.length))
     return shown
 
 

@@ -26,7 +26,7 @@ SHORTEST = 16  # characters of a name, whatever the width
 # what is shown while it fits, the most needed first; the score, which is named after the metric, comes second
 COMPACT = (
     "method", "", "difference", "verdict", "n", "p", "letters", "failures", "to target", "rank", "waste", "steps",
-    "time", "eval error", "P(better)", "p sign", "area", "extra", "spent",
+    "time", "length", "eval error", "P(better)", "p sign", "area", "extra", "spent",
 )  # fmt: skip
 
 

@@ -160,6 +160,9 @@ def test_samples(tmp_path):
     assert made.row("untrained").pass_at_k == pytest.approx(START + 0.1)
     titles = [column.title for column in columns(made)]
     assert {"avg@4", "pass@4"} <= set(titles)
+    assert "length" in titles
+    assert row.length == pytest.approx(20.0)
+    assert [column.title for column in columns(board(tmp_path, metric="length"))].count("length") == 1  # the score
     assert "avg@4" not in [column.title for column in columns(board(tmp_path))]  # it is the score
 
 
