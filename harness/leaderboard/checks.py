@@ -10,6 +10,7 @@ import numpy as np
 from harness.leaderboard import statistics
 from harness.leaderboard.hacking import hacking_warnings
 from harness.leaderboard.matrix import Matrix
+from harness.leaderboard.mismatch import mismatch_notes
 from harness.leaderboard.model import under_placebo
 from harness.leaderboard.trials import Trial
 
@@ -38,6 +39,7 @@ def check(scores: Matrix, rows: Sequence[Row], baseline: str) -> tuple[list[str]
         *missing_notes(rows),
         *collapse_notes(scores),
         *truncation_notes(trials),
+        *mismatch_notes(trials),
         *mixed_notes(trials),
     ]
     return warnings, notes
