@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["Arrivals"]
 
 TEMPERATURE, COMPLETIONS, TOKENS = 2.0, 4, 8  # of the texts whose beginnings are the probes: where tokens are uncertain
-SEEN = 1e-4  # nats: a policy that moved by more and an engine that did not move at all are not the same weights
-GAPS = 3.0  # times the distance of both before: what the policy must move by, where the engine moved as well
+SEEN = 1e-4  # nats: what the policy must move by for any judgement
+STILL = (
+    0.1  # times the distance of both before: the same, where the engine did not move in any bit (bfloat16 is coarse)
+)
+GAPS = 3.0  # and where it moved, so that precision does not decide
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Arrivals:
     """Probes of one engine: the likeliest next token behind each of some texts, with its log-probability.
 
     Made while the engine has the policy's weights. `check` after a push compares with the last reading that showed new
-    weights, so that steps too small to be seen add up until they are.
+    weights, and with the one since which the engine's answers are the same: steps too small to be seen add up.
     """
 
     def __init__(self, policy: Policy, engine: Engine) -> None:
@@ -46,25 +49,32 @@ class Arrivals:
         jobs = [Job(start, TOKENS, TEMPERATURE, greedy=False, seed=number) for number in range(COMPLETIONS)]
         texts = [answer.ids[:-1] for answer in engine.write(jobs, policy.stop_ids)]
         self.contexts = list(dict.fromkeys((*start, *text[:size]) for text in texts for size in range(len(text) + 1)))
-        self.before = self._read(policy, engine)
+        self.before = self.changed = self._read(policy, engine)
 
     def check(self, policy: Policy, engine: Engine) -> None:
-        """HarnessError, in one line, where the policy moved since the last reading and the engine did not follow.
+        """HarnessError, in one line, where the policy moved and the engine did not follow.
 
-        It did not if its answers are the same to the bit, or lie nearer to the policy's of before than to those of now.
-        The latter is asked only where the policy moved by more than both differed before, as precision has a part.
+        It did not if its answers are the same to the bit since a reading from which the policy has moved, or lie nearer
+        to the policy's of before than to those of now. What counts as moved depends on how far both lie apart anyway.
         """
-        old, new = self.before, self._read(policy, engine)
+        new, gap = self._read(policy, engine), _size(self.before.said - self.before.scored)
+        if torch.equal(new.ids, self.changed.ids) and torch.equal(new.said, self.changed.said):
+            self._judge(self.changed, new, max(SEEN, STILL * gap), still=True)
+            return
+        self.changed = new
+        self._judge(self.before, new, max(SEEN, GAPS * gap), still=False)
+
+    def _judge(self, old: _Reading, new: _Reading, least: float, *, still: bool) -> None:
+        """Compare two readings where the policy moved by more than `least`; then the newer one is what comes before."""
         same = old.ids == new.ids
         if 2 * int(same.sum()) <= len(same):  # most likeliest tokens are others: it has moved
             self.before = new
             return
         moved = _size((new.scored - old.scored)[same])
-        followed = _size((new.said - old.said)[same])
-        still = bool(same.all()) and followed == 0
-        if moved <= SEEN or not (still or moved > GAPS * _size(old.said - old.scored)):
+        if not moved > least:
             return
         if still or _size((new.said - old.scored)[same]) < _size((new.said - new.scored)[same]):
+            followed = _size((new.said - old.said)[same])
             raise HarnessError(
                 f"new weights do not reach the engine: on {int(same.sum())} probes the policy's log-probabilities "
                 f"moved by {moved:.2g} nats, the engine's by {followed:.2g}; does it load the files that it is given?"
