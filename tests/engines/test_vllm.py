@@ -196,6 +196,16 @@ def test_weights_follow_an_optimizer_step(sampler: EngineSampler) -> None:
     assert after.extras["weights"].unique().tolist() == [1]
 
 
+def test_weights_that_do_not_arrive_are_found(sampler: EngineSampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(4):  # the smallest steps that are usual raise no alarm
+        move(sampler.policy, by=1e-6)
+        sampler.follow()
+    monkeypatch.setattr(sampler.engine, "load", lambda _: None)
+    move(sampler.policy)
+    with pytest.raises(HarnessError, match=r"new weights do not reach the engine.* the engine's by 0;"):
+        sampler.follow()
+
+
 def test_what_is_cached_of_a_prompt_is_forgotten_with_its_weights(sampler: EngineSampler) -> None:
     """A prompt of two cached blocks: without a reset its keys and values would be those of the old weights."""
     policy, engine = sampler.policy, sampler.engine
