@@ -24,12 +24,14 @@ class MUPO:
 
     div_i = mean cosine distance to the group's completions of other clusters;  R'_i = R_i + lam c_i div_i, c the
     verdict, lam = low + (high - low) (1 + cos(pi progress)) / 2;  A_i = z-score of R' within the cluster (n - 1,
-    + 1e-6);  the cluster's weight (N / (K n))^beta in the mean over completions: all clusters count alike with beta 1.
+    + 1e-6);  L = sum_k w_k (mean over cluster k of the losses), mean over prompts by size;  w_k = (N / (K n_k))^beta
+    for K clusters of n_k of the prompt's N completions, so that with beta = 1 small ones have more say than large ones.
 
     The paper embeds with a model and clusters into K with at least `least` members. Here the embedding counts 1- and
     2-grams of tokens, K seeds are taken farthest first, rows join the nearest, and those of clusters that are too small
     join the nearest other one, so there may be fewer than K.
-    Edge cases: one cluster and lam = 0 is the base; a cluster of equal rewards gives 0 even in a mixed group.
+    Edge cases: one cluster and lam = 0 is the base; K clusters of one size have K times the base's loss, as the formula
+    has it; a cluster of equal rewards gives 0 even in a mixed group.
     Source: notes on arXiv 2604.00479 that quote the formulas. Confidence: secondary (embedding and clustering ours).
     """
 
@@ -101,7 +103,7 @@ class MUPO:
         return torch.stack([self._to(near, pairs, chosen) for chosen in seeds]).argmax(0)
 
     def _weight(self, batch: Batch, alike: Groups) -> Tensor:
-        """[N] (N / (K n))^beta."""
+        """[N] N w_k / n_k: what a completion weighs beside 1 / N in its group's mean."""
         first = torch.zeros_like(batch.reward).index_fill_(0, alike.first, 1.0)
-        number = batch.groups.sum(first)
-        return (batch.groups.count() / (number * alike.count())) ** self.beta
+        share = batch.groups.count() / alike.count()
+        return share * (share / batch.groups.sum(first)) ** self.beta

@@ -29,14 +29,21 @@ def test_one_cluster_without_bonus_is_the_base():
     assert made.extras["cluster_weight"].tolist() == [1] * 6
 
 
-def test_scores_within_clusters_and_clusters_that_count_alike():
+def test_scores_within_clusters_and_the_weights_of_clusters():
     got, made = estimate([1.0, 0.0, 1.0, 0.0, 0.0, 0.0], clusters=3, least=1, high=0.0, low=0.0)
     assert got.tolist() == approx([0.5**0.5, -(0.5**0.5), 2 / 3**0.5, -1 / 3**0.5, -1 / 3**0.5, 0], abs=1e-5)
-    weight = made.extras["cluster_weight"]
-    assert weight.tolist() == approx([1, 1, 2 / 3, 2 / 3, 2 / 3, 2])
-    shares = MUPO().aggregate(made)
-    assert shares.sum() == approx(1)
-    assert shares[:2].sum() == approx(1 / 3)
+    # Clusters of 2, 3 and 1 of 6 have w = N / (K n) = 1, 2/3 and 2, which their members share equally.
+    shares = MUPO().aggregate(made).sum(1)
+    assert shares.tolist() == approx([1 / 2, 1 / 2, 2 / 9, 2 / 9, 2 / 9, 2])
+    _, flat = estimate([1.0, 0.0, 1.0, 0.0, 0.0, 0.0], clusters=3, least=1, beta=0.0)
+    assert MUPO().aggregate(flat).sum(1).tolist() == approx([1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3, 1])
+
+
+def test_prompts_are_averaged():
+    made = batch([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0], torch.cat([IDS, IDS[:2]]))
+    made = made.replace(prompt=torch.tensor([0] * 6 + [1] * 2), group_keys=torch.tensor([0] * 6 + [1] * 2))
+    MUPO(clusters=1).estimate_advantages(made, SimpleNamespace(progress=0.0))
+    assert MUPO().aggregate(made).sum(1).tolist() == approx([1 / 8] * 8)
 
 
 def test_small_clusters_join_others_and_distance_is_rewarded():
