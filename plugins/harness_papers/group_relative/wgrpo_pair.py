@@ -54,11 +54,16 @@ class WGRPOPair:
         """The epoch's prompts, later the pairs."""
         rates = {key: self.solved[key] / tried for key, tried in sorted(self.tried.items())}
         hard = sorted((rate, key) for key, rate in rates.items() if 0 < rate <= 0.5)
-        edge = 1 - self.slack / state.group_size
-        easy = sorted((-rate, key) for key, rate in rates.items() if max(edge, 0.5) <= rate < 1)
+        size = state.group_size
+        easy = sorted((-rate, key) for key, rate in rates.items() if rate > 0.5 and self._brittle(key, size))
         if state.step < self.explore or not hard or not easy:
             return pool.at_step(state.step, count)
         return [key for pair in zip(hard, easy, strict=False) for _, key in pair][: 2 * self.pairs]
+
+    def _brittle(self, key: str, size: int) -> bool:
+        """Whether a pass rate lies from 1 - slack / G to 1 - 1 / G; in whole numbers, as 1 - 1 / G is none."""
+        tried = self.tried[key]
+        return tried <= size * (tried - self.solved[key]) <= self.slack * tried
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:

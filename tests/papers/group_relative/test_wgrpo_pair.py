@@ -41,9 +41,19 @@ def test_after_the_first_steps_the_hardest_and_the_easiest_make_a_pair():
     assert two.select_prompts(POOL, 3, state(1)) == ["a", "c", "b", "d"]
 
 
-def test_without_a_pair_the_epoch_goes_on():
+@pytest.mark.parametrize(("solved", "chosen"), [(15, False), (14, True), (12, True), (11, False)])
+def test_easy_prompts_fail_one_to_slack_times_in_a_group(solved, chosen):
     plugin = WGRPOPair(explore=0)
     plugin.start()
+    plugin.solved, plugin.tried = {"hard": 1, "easy": solved}, {"hard": 8, "easy": 16}
+    assert (plugin.select_prompts(POOL, 2, state(0)) == ["hard", "easy"]) == chosen
+
+
+def test_without_a_pair_the_epoch_goes_on():
+    plugin = WGRPOPair(explore=0, slack=4.0)
+    plugin.start()
+    assert plugin.select_prompts(POOL, 2, state(5)) == ["5", "5"]
+    plugin.solved, plugin.tried = {"even": 4}, {"even": 8}
     assert plugin.select_prompts(POOL, 2, state(5)) == ["5", "5"]
     with pytest.raises(HarnessError, match="pair"):
         WGRPOPair(norm="std")
