@@ -33,12 +33,11 @@ class Reinforce:
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:
         """R_i minus the mean over the batch."""
-        if self.scale:
-            return standardize(batch.reward, eps=self.eps)
         everyone = Groups(batch.prompt * 0)
-        if self.leave_one_out:
-            return batch.reward - everyone.leave_one_out_mean(batch.reward)
-        return everyone.center(batch.reward)
+        if not self.leave_one_out:
+            return standardize(batch.reward, eps=self.eps) if self.scale else everyone.center(batch.reward)
+        apart = batch.reward - everyone.leave_one_out_mean(batch.reward)
+        return apart / (everyone.std(batch.reward) + self.eps) if self.scale else apart
 
     @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:
