@@ -19,11 +19,12 @@ class BPMNReward:
     """The mean of the quality columns if the text is valid, a fixed value if not; one column may be targeted.
 
     R_i = sum_k w_k r_ik / sum_k w_k over the columns that apply to the row, w_k = 1, or `target_weight` for `target`;
-    `invalid` where the first of the columns `valid` that the tasks have is not above 0. In place of the task's columns.
+    `invalid` where the first of the columns `valid` that the tasks have is 0 or less. In place of the task's columns.
 
     The qualities are the columns with a weight (syntactic, pragmatic and semantic ones in the study, which compares
     equal with targeted weights, and 0 with a negative value for invalid texts; neither number is in its code).
-    Edge cases: rows without any column count as invalid; a group of invalid texts teaches nothing.
+    Edge cases: rows without any column count as invalid, rows to which only `valid` does not apply are not; a group of
+    invalid texts teaches nothing.
     Source: the authors' code. Confidence: code (reward), abstract (the grid).
     """
 
@@ -42,5 +43,5 @@ class BPMNReward:
         counted = weights * active(batch) * ~batch.rewards.isnan()
         total = counted.sum(1)
         mean = (counted * batch.rewards.nan_to_num()).sum(1) / total.clamp_min(1e-12)
-        fine = (column(batch, self.valid, "bpmn-reward") > 0) & (total > 0)
+        fine = ~(column(batch, self.valid, "bpmn-reward") <= 0) & (total > 0)
         return in_place(batch, "model_quality", torch.where(fine, mean, self.invalid))

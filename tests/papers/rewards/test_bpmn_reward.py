@@ -18,6 +18,10 @@ def test_the_mean_if_valid_and_a_value_if_not():
     assert quality(rows, invalid=-1.0) == approx([0.6, -1, 0.6])
 
 
+def test_a_text_whose_validity_is_not_asked_is_no_invalid_one():
+    assert quality([[None, 0.6, 0.3], [None, None, None]], invalid=-1.0) == approx([0.45, -1])
+
+
 def test_a_target_weighs_more():
     assert quality([[0.9, 0.6, 0.3]], target="semantic") == approx([2.1 / 4])
 
