@@ -27,8 +27,8 @@ class GDPO:
     fork and verl, with eps 1e-6; their TRL fork and TRL are the default). leave_one_out: the first step by mean and std
     of the others (NeMo's default). missing: "skip" leaves a missing reward (NaN) out of its column's statistics;
     "zero" reads it as a reward of 0 (the authors' TRL fork). single: a group of one keeps 0, or its raw rewards in the
-    first step (verl). gate: the paper's conditioned rewards, every other column counts only where the column `gate`
-    reaches `gate_at`.
+    first step (verl). gate: the paper's conditioned rewards, every other column is 0 where the column `gate` is below
+    `gate_at`.
     Edge cases: a column that is constant in a group adds 0 there; a row without any reward gets 0; a constant batch
     gives 0.
     Source: arXiv 2601.05242, the authors' forks; the gate from the paper alone. Confidence: code.
@@ -49,9 +49,9 @@ class GDPO:
         batch = yield
         if not self.gate:
             return batch
-        reached = column(batch, [self.gate], "gdpo(gate)") >= self.gate_at
+        missed = column(batch, [self.gate], "gdpo(gate)") < self.gate_at  # False where it does not apply
         other = torch.tensor([name != self.gate for name in batch.reward_names], device=batch.device)
-        return batch.replace(rewards=torch.where(~reached[:, None] & other, 0 * batch.rewards, batch.rewards))
+        return batch.replace(rewards=torch.where(missed[:, None] & other, 0 * batch.rewards, batch.rewards))
 
     @hookimpl
     def estimate_advantages(self, batch: Batch) -> Tensor:

@@ -30,9 +30,10 @@ def test_a_group_of_one_keeps_nothing_or_its_rewards():
 
 
 def test_the_gate_hides_easy_rewards_where_the_hard_one_is_missed():
-    rewards = probe.rewards("gdpo(gate='0')", [[1, 0.5], [0, 0.5], [0, None]], [0, 0, 0])
-    assert rewards["0"].tolist() == [1, 0, 0]
-    assert rewards["1"][:2].tolist() == [0.5, 0]
+    rewards = probe.rewards("gdpo(gate='0')", [[1, 0.5], [0, 0.5], [0, None], [None, 0.5]], [0, 0, 0, 0])
+    assert rewards["0"][:3].tolist() == [1, 0, 0]
+    # Where the hard reward does not apply, nothing is missed.
+    assert rewards["1"][[0, 1, 3]].tolist() == [0.5, 0, 0.5]
     with pytest.raises(HarnessError, match="no reward column 'style', only 0"):
         probe.rewards("gdpo(gate='style')", [1.0, 0.0], [0, 0])
 
