@@ -27,8 +27,8 @@ class CAPOCurvature:
     """A model of the last layer foresees how a token's step changes objective and policy; tokens beyond bounds leave.
 
     v = onehot - pi (over the 20 likeliest tokens and the one sampled), h the state before the head, A the advantage,
-    G = A v h^T, G' = the step that Adam would take with G added to its moments of the head (G itself before it has any,
-    and with optimizer="sgd"), u = G' h;
+    G = A v h^T, G' = the step up that Adam would take with G added to its moments of the head (G itself before it has
+    any, and with optimizer="sgd"), u = G' h;
     m_H = lr <G, G'> + lr^2 / 2 A ((v.u)^2 - u^T (diag(pi) - pi pi^T) u),  m_F = lr^2 / 2 (v.u)^2.
     A token is trained on iff |m_H| < bound_h (with one_sided: 0 <= m_H < bound_h) and m_F < bound_f; rejected ones
     leave the denominators too.
@@ -62,13 +62,8 @@ class CAPOCurvature:
 
     def _kept(self, batch: Batch, learner: Any, state: Any) -> Tensor:
         """[N, T] bool."""
-        adam = None
         head = state.policy.model.get_output_embeddings().weight
-        held = learner.optimizer.state.get(head, {})
-        if self.optimizer == "adam" and "exp_avg_sq" in held:
-            group = learner.optimizer.param_groups[0]
-            first, second = group["betas"]
-            adam = Adam(held["exp_avg"], held["exp_avg_sq"], float(held["step"]) + 1, first, second, group["eps"])
+        adam = Adam.ascending(learner.optimizer, head) if self.optimizer == "adam" else None
         lr = learner.lr if self.lr is None else self.lr
         moved, bent = shifts(batch, state.policy.evaluate(batch), adam, lr)
         inside = (moved >= 0) if self.one_sided else (moved > -self.bound_h)
@@ -84,6 +79,16 @@ class Adam(NamedTuple):
     first: float
     second: float
     eps: float
+
+    @classmethod
+    def ascending(cls, optimizer: torch.optim.Optimizer, head: Tensor) -> Adam | None:
+        """The moments of the objective, which is minus the loss that the optimizer descends; None before it has any."""
+        held = optimizer.state.get(head, {})
+        if "exp_avg_sq" not in held:
+            return None
+        group = optimizer.param_groups[0]
+        first, second = group["betas"]
+        return cls(-held["exp_avg"], held["exp_avg_sq"], float(held["step"]) + 1, first, second, group["eps"])
 
     def scaled(self, gradient: Tensor, ids: Tensor) -> Tensor:
         """[M, K, D] the step with gradients [M, K, D] of the rows ids [M, K] added, without the learning rate."""
