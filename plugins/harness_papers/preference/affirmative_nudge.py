@@ -57,17 +57,20 @@ def most_uncertain(groups: Groups, particles: Tensor) -> Tensor:
     return pairs.rows(chosen & (largest >= 0))
 
 
-@method(name="affirmative-nudge", paper="2603.17378", base="grpo(beta=0.01)", needs={"hidden"}, experimental=True)
+@method(
+    name="affirmative-nudge", paper="2603.17378", base="reinforce+kl(beta=0.01)", needs={"hidden"}, experimental=True
+)  # fmt: skip
 class AffirmativeNudge:
     """Of each group only the pair whose outcome is most uncertain is compared and trained, with a small bonus for both.
 
-    A_Y = p(Y >= Y') - 1/2 + nudge, p = sigmoid(r(Y) - r(Y')), and the same for Y' with p turned; the pair maximises
-    Var_z sigmoid(r_z(Y) - r_z(Y')) over particles z.  r and all r_z learn ln(1 + exp(-(r(Y) - r(Y')))) from which of
-    the pair the task's reward prefers.
+    A_Y = p(Y >= Y') - 1/2 + nudge, p = sigmoid(r(Y) - r(Y')), and the same for Y' with p turned; L = -A_Y sum_t logp,
+    mean over who is compared; the pair maximises Var_z sigmoid(r_z(Y) - r_z(Y')) over particles z.  r and all r_z learn
+    ln(1 + exp(-(r(Y) - r(Y')))) from which of the pair the task's reward prefers.
 
     The paper has 16 candidates, 100 particles, inner networks of 1024 and priors of 256 on a language model, and people
     for the preference; here `particles` linear heads on the policy's state at the end of a completion, each on a fixed
-    random network of `inner` units, trained with head_lr. The anchor is the base's KL; nudge is ours.
+    random network of `inner` units, trained with head_lr. The anchor is the base's KL (the paper's was not
+    read); nudge is ours.
     Edge cases: the pair's signals add up to 2 nudge; equal rewards teach nothing; groups of one are not trained on.
     Source: arXiv 2603.17378, the abstract and notes. Confidence: secondary; the reward model's size is ours.
     """

@@ -20,6 +20,15 @@ def test_signals_of_a_pair_worked_by_hand():
         probe.advantages("affirmative-nudge", [0.0], [0])
 
 
+def test_the_loss_is_reinforce_on_sums_of_tokens_of_the_pair():
+    fields = {"estimate": [0.0, 5.0, ODDS], "compared": [True, False, True], "logp_ref": [[0.0, 0.0]] * 3}
+    moved = {"logp": [[0.9, 0.0], [0.0, 0.0], [-0.9, 0.3]], "logp_old": [[0.0, 0.0]] * 3}
+    _, gradient = probe.loss(
+        "affirmative-nudge", rewards=[0.0] * 3, group=[0] * 3, mask=[[1, 0], [1, 1], [1, 1]], **moved, **fields
+    )
+    assert gradient.tolist() == [approx([0.09, 0]), approx([0, 0]), approx([-0.11, -0.11])]
+
+
 def test_the_most_uncertain_pair_is_compared():
     # Particles agree on rows 0 and 1 and disagree on which of 0 and 2 is better.
     particles = torch.tensor([[0.0, 0.0], [0.1, 0.1], [2.2, -2.2], [9.0, -9.0], [0, 0], [0, 0]])
