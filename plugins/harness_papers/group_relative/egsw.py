@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2503.22456", base="grpo", needs={"entropy"}, scope="group")
+@method(paper="2503.22456", base="grpo", needs={"entropy"}, scope="group", experimental=True)
 class EGSW:
     """Completions of a group weigh by the softmax of advantage plus entropy, instead of equally.
 
@@ -24,9 +24,9 @@ class EGSW:
     nothing. Weights are detached.
 
     per: "sequence" uses mean entropies and one softmax over completions. alpha, temperature: tuned per model, values
-    not found. Edge cases: a large temperature is the base; a small one leaves the best only, and the zero mean of
-    GRPO is lost; unequal lengths as said are ours.
-    Source: arXiv 2503.22456 by way of a summary with the formula. Confidence: secondary.
+    not found: these are ours, and so is who takes part at t where lengths differ.
+    Edge cases: a large temperature is the base; a small one leaves the best only, and the zero mean of GRPO is lost.
+    Source: arXiv 2503.22456 by way of a summary with the formula. Confidence: secondary (constants reconstructed).
     """
 
     alpha: float = 0.5

@@ -23,7 +23,8 @@ class GRPOOffPolicy:
     base's KL. Groups of equal rewards leave loss, KL and divisors.
 
     The age v of the sampling policy and the number i of updates per batch are the suite's (`sampling.lag`,
-    `learner.updates_per_batch`); the paper proposes v = 10, i = 1. mask_flat: False keeps groups of equal rewards in.
+    `learner.updates_per_batch`); the paper proposes v = 10, i = 1. Its reference follows the policy from time to time;
+    here it stays the first. mask_flat: False keeps groups of equal rewards in.
     Edge cases: a fresh sampler has c = 1 and is GRPO; equal rewards and groups of one give 0.
     Source: arXiv 2505.22257 by way of notes that quote the formulas. Confidence: secondary.
     """

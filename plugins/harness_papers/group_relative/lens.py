@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(paper="2510.08696", base="grpo(beta=0)", scope="group")
+@method(paper="2510.08696", base="grpo(beta=0)", scope="group", experimental=True)
 class LENS:
     """A wrong answer loses by the policy's odds of giving it, so that groups of wrong answers teach as well.
 
@@ -23,7 +23,7 @@ class LENS:
     alpha (R'_i - mean_g(R')), without a std;  all right: 0.
 
     Edge cases: all wrong and equally likely gives 0; the least likely wrong answers gain; groups of one give 0.
-    Source: arXiv 2510.08696, length-normalised p in D reconstructed. Confidence: paper.
+    Source: arXiv 2510.08696. Confidence: paper (that p is length-normalised in D too is reconstructed).
     """
 
     alpha: float = 0.25

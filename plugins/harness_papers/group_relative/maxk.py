@@ -28,6 +28,7 @@ class MaxK:
 
     baseline: "loo-1" subtracts the best of the same subsets without i, times 1 + d_i so that it adds nothing on average
     off-policy either ("group": the z-score of r, the paper's "BoN mean", + eps; "none"). k: at most the group's size.
+    The paper's runs have a KL weight of 0.01 as well (`maxk+kl(beta=0.01)`), and three passes over a batch.
     Edge cases: d = 0 is PKPO; equal rewards and groups of one give 0 ("none": c k).
     Source: arXiv 2510.23393, formulas checked against all subsets. Confidence: paper (k in training not found).
     """

@@ -24,7 +24,8 @@ class DRWGradient:
 
     rate: the authors' lr / mu = 1e-6 / 1e-5. every: steps between updates of w, over which I is averaged. The K
     gradients are K more training passes over the batch, and are charged. The rewards are the columns with a weight,
-    whose size takes no part; gradients are of all parameters (the authors' of layers 10 to 25).
+    whose size takes no part; gradients are of all parameters (the authors' of layers 10 to 25). Their runs switch the
+    clip off, by a range of 100: `grpo(beta=0, clip=100)+drw-gradient`.
     State: the weights.
     Edge cases: a reward without gradient has I = 0, and loses weight to the others; one reward keeps weight 1.
     Source: arXiv 2509.11452, the authors' code. Confidence: code.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness import Batch
 
 
-@method(name="heron", paper="2309.02632", base="grpo(beta=0)", scope="group")
+@method(name="heron", paper="2309.02632", base="grpo(beta=0)", scope="group", experimental=True)
 class HERON:
     """A completion's reward is the share of its group that it beats on the most important column where they differ.
 

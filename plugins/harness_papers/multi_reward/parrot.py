@@ -35,7 +35,8 @@ class Parrot:
     The paper is of images: its loss is the raw sum of the rewards on the front of the whole batch, over |front|, and a
     prompt expander is trained along. Here the front is that of the prompt's group, since rewards of different prompts
     are not comparable, and the base has its baseline. The columns are those with a weight, of which the sign counts.
-    Edge cases: of equal completions nobody is dominated; one column keeps the best only; advantages no longer sum to 0.
+    Edge cases: of equal completions nobody is dominated; one column keeps the best only; advantages no longer sum to 0;
+    a column that does not apply to a row counts as 0 there.
     Source: arXiv 2401.05675, the abstract. Confidence: abstract (reconstructed).
     """
 

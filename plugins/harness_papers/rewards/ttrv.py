@@ -25,7 +25,7 @@ class TTRV:
     second term 0 for one answer), in place of the task's columns; the first `trained` of a group's G votes train.
 
     trained: a half, 16 of 32 in the code. normalize: False subtracts weight H, the paper's form. A completion that
-    gives no number, or is cut off, casts no vote and gets 0 (in the code garbage of one kind can win the vote).
+    gives no number, or is cut off, casts no vote and has f = 0 (in the code garbage of one kind can win the vote).
     The second term is the same for a whole group: whatever subtracts the group's mean cancels it; it acts on estimators
     that do not.
     Edge cases: all votes alike give 1, all different 1/V; both advantages are 0.
