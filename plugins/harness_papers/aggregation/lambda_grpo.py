@@ -70,8 +70,10 @@ class LambdaGRPO:
         lengths = batch.mask.sum(-1)
         height = 1 + self.spread * groups.standardize(lengths, counted, eps=self.eps)
         power = (exponent * height.clamp_min(LEAST).log()).exp()
-        share = (power - groups.logsumexp(power, counted)).exp()
-        return losses * (groups.count(counted) * share)[:, None]
+        # Rows that left have weight 0, by selection: a group that left as a whole has no sum to divide by.
+        apart = torch.where(counted, power - groups.logsumexp(power, counted), torch.zeros_like(power))
+        share = groups.count(counted) * apart.exp()
+        return losses * torch.where(counted, share, torch.zeros_like(share))[:, None]
 
     @hookimpl
     def aggregate(self, batch: Batch) -> Tensor:

@@ -46,3 +46,26 @@ def test_the_loss_trains_the_exponent_and_empty_groups_break_nothing():
     (stop.value.value * batch.mask).sum().backward()
     assert module.value.grad.isfinite()
     assert module.value.grad < 0
+
+
+def test_a_group_that_leaves_the_loss_whole_leaves_the_exponent_s_gradient_whole():
+    batch = make_batch([1, 0, 0, 1], [0, 0, 1, 1], [1, 3, 2, 2])
+    left = batch.replace(mask=batch.mask * torch.tensor([[1.0], [1.0], [0.0], [0.0]]))
+    slopes = [slope_of_the_exponent(one) for one in (left, batch[torch.tensor([0, 1])])]
+    assert slopes[0] == pytest.approx(slopes[1])
+    assert slopes[0] != 0
+
+
+def slope_of_the_exponent(batch):
+    """Of token losses of 1, minus 1, 2, 3 in the rows, averaged over the tokens that train."""
+    module = LambdaGRPO().build()["length_preference"].module
+    output = PolicyOutput(
+        batch.logp_old, batch.logp_old, batch.mask, modules={"length_preference": module(batch, None)}
+    )
+    wrapper = LambdaGRPO().policy_loss(batch, output)
+    next(wrapper)
+    with pytest.raises(StopIteration) as stop:
+        wrapper.send(torch.ones_like(batch.mask) * torch.tensor([[1.0], [-1.0], [2.0], [3.0]])[: len(batch)])
+    weighted = torch.where(batch.mask > 0, stop.value.value, torch.zeros_like(batch.mask))
+    (weighted.sum() / batch.mask.sum()).backward()
+    return float(module.value.grad)
