@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from harness.errors import PluginError
-from harness.mathematics import sequence_log_ratio
+from harness.mathematics import log_sum_exp, sequence_log_ratio
 from harness_papers.off_policy.behaviour import behaviour_logp
 
 if TYPE_CHECKING:
-    from harness import Batch, PolicyOutput
+    from harness import Batch, Groups, PolicyOutput
 
-__all__ = ["anchor_of", "completion_log_ratio", "counted"]
+__all__ = ["anchor_of", "completion_log_ratio", "counted", "log_shares"]
 
 
 def counted(batch: Batch) -> Tensor:
@@ -41,3 +42,9 @@ def completion_log_ratio(batch: Batch, output: PolicyOutput, name: str, *, norma
     """[N] sum over a completion's tokens (mean if `normalize`) of logp - anchor, with gradient; 0 for an empty one."""
     gap = output.logp - anchor_of(batch, output, name)
     return sequence_log_ratio(gap, batch.mask, normalize=normalize)[:, 0]
+
+
+def log_shares(groups: Groups, x: Tensor, who: Tensor) -> Tensor:
+    """[N] ln softmax of x within the group, over the rows that count and with gradient; 0 for the others."""
+    # By selection: beside the sum of the others, a row that does not count may be as large as it likes.
+    return torch.where(who, x - log_sum_exp(groups, x, who)[groups.index], torch.zeros_like(x))

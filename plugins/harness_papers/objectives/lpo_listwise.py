@@ -8,8 +8,8 @@ from torch import Tensor
 
 from harness import hookimpl, method
 from harness.errors import PluginError
-from harness.mathematics import group_average, log_sum_exp
-from harness_papers.whole_groups import completion_log_ratio, counted
+from harness.mathematics import group_average
+from harness_papers.whole_groups import completion_log_ratio, counted, log_shares
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -42,9 +42,7 @@ class LPO:
         """The divergence from the target."""
         groups, who = batch.groups, counted(batch)
         score = completion_log_ratio(batch, output, "old", normalize=self.normalize)
-        goal = batch.reward / self.tau
-        log_policy = score - log_sum_exp(groups, score, who)[groups.index]
-        log_target = goal - log_sum_exp(groups, goal, who)[groups.index]
+        log_policy, log_target = (log_shares(groups, x, who) for x in (score, batch.reward / self.tau))
         terms = -log_target.exp() * log_policy
         if self.direction == "reverse":
             terms = log_policy.exp() * (log_policy - log_target)

@@ -11,9 +11,9 @@ from torch.nn.functional import logsigmoid
 
 from harness import hookimpl, method
 from harness.errors import PluginError
-from harness.mathematics import group_average, log_sum_exp
+from harness.mathematics import group_average
 from harness_papers.preference.ranked import best_and_worst, reference_gap
-from harness_papers.whole_groups import completion_log_ratio, counted
+from harness_papers.whole_groups import completion_log_ratio, counted, log_shares
 
 if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
@@ -51,8 +51,7 @@ class EXO:
             return self._pairs(batch, output)
         groups, who = batch.groups, counted(batch)
         score = self.beta * completion_log_ratio(batch, output, "reference")
-        goal = batch.reward / self.beta_r
-        log_q, log_p = (x - log_sum_exp(groups, x, who)[groups.index] for x in (score, goal))
+        log_q, log_p = (log_shares(groups, x, who) for x in (score, batch.reward / self.beta_r))
         return group_average(groups, groups.sum(log_q.exp() * (log_q - log_p), who, expand=False), who)
 
     def _pairs(self, batch: Batch, output: PolicyOutput) -> Tensor:

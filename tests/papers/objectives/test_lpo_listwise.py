@@ -24,3 +24,11 @@ def test_edges():
     assert group_loss("lpo-listwise", [1.0], [0.7])[1] == pytest.approx([0])
     with pytest.raises(HarnessError, match="direction"):
         group_loss("lpo-listwise(direction='both')", [1.0], [0.0])
+
+
+def test_a_completion_without_a_reward_that_went_far_off_breaks_nothing():
+    two, three = (
+        group_loss("lpo-listwise(direction='reverse')", [1, 0, None][:n], [0.2, 0.0, 900.0][:n]) for n in (2, 3)
+    )
+    assert three[0] == pytest.approx(two[0])
+    assert three[1] == pytest.approx([*two[1], 0])

@@ -30,3 +30,9 @@ def test_edges():
     for wrong in ("target='all'", "eps=0.0"):
         with pytest.raises(HarnessError, match="exo"):
             group_loss(f"exo({wrong})", [1], [0])
+
+
+def test_a_completion_without_a_reward_that_went_far_off_breaks_nothing():
+    two, three = (group_loss("exo", [1, 0, None][:n], [0.2, 0.0, 900.0][:n]) for n in (2, 3))
+    assert three[0] == pytest.approx(two[0])
+    assert three[1] == pytest.approx([*two[1], 0])
