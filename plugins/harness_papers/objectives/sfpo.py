@@ -22,8 +22,8 @@ class SFPO:
     stay those of th_0; the optimizer's moments are shared by fast and slow passes and never reset. All K + 1 passes
     are charged.
 
-    Stop rule: with the mean entropies of the last `window` steps, once (H_last - mean) / (std + 1e-9) >= threshold
-    the method switches itself off for good and updates plainly.
+    Stop rule: with the mean entropies of the last `window` steps, once (H_last - mean) / (std + 1e-9) >= threshold,
+    std over n, the method switches itself off for good and updates plainly.
     Edge cases: fast = 0 is the plain update; alpha = 1 is fast + 1 plain passes.
     Source: arXiv 2510.04072 and the authors' code (alpha 0.9 for one model). Confidence: code.
     """
@@ -58,4 +58,4 @@ class SFPO:
         self.entropies = [*self.entropies, float(mean)][-self.window :]
         seen = torch.tensor(self.entropies, dtype=torch.float64)
         if len(seen) == self.window and self.window > 1:
-            self.stopped |= bool((seen[-1] - seen.mean()) / (seen.std() + 1e-9) >= self.threshold)
+            self.stopped |= bool((seen[-1] - seen.mean()) / (seen.std(correction=0) + 1e-9) >= self.threshold)
