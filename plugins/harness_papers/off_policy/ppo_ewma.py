@@ -53,12 +53,13 @@ class PPOEWMA:
             for part in learner.minibatches(batch):
                 near = part.with_extras(logp_near=average.evaluate(part).logp)
                 metrics = learner.backward(near)
-                found.append({**metrics, **learner.step()})
-                self.weight = self.decay * self.weight + 1
-                average.follow(state.policy, 1 / self.weight)
-                average.forget()
+                if learner.pending:  # a minibatch of which no token trains is no step
+                    found.append({**metrics, **learner.step()})
+                    self.weight = self.decay * self.weight + 1
+                    average.follow(state.policy, 1 / self.weight)
+                    average.forget()
             batch = learner.with_start(batch)
-        return {name: sum(one.get(name, 0.0) for one in found) / len(found) for name in found[0]}
+        return {name: sum(one[name] for one in found) / len(found) for name in found[0]} if found else {}
 
     @hookimpl
     def policy_loss(self, batch: Batch, output: PolicyOutput) -> Tensor:

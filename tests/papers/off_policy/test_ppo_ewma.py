@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tests.papers.steps import begun, take
+from tests.papers.steps import before_update, begun, take
 from tests.papers.worked import surrogate
 
 LOGS = {"logp": [[-1.0]], "logp_old": [[-1.0]]}
@@ -37,3 +37,10 @@ def test_the_average_follows_every_optimizer_step(decay):
     same = all(torch.equal(a, p) for a, p in zip(average, policy.model.parameters(), strict=True))
     assert same is (decay == 0)
     assert any(not torch.equal(a, p) for a, p in zip(average, start, strict=True))
+
+
+def test_where_nothing_trains_the_average_stays():
+    trial = begun("ppo-ewma")
+    plugin, batch = dict(trial.stack.plugins)["ppo-ewma"], before_update(trial)
+    trial.context.hooks.update(learner=trial.context.learner, batch=batch.replace(mask=torch.zeros_like(batch.mask)))
+    assert plugin.weight == 1
