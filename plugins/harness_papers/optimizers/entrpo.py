@@ -44,7 +44,7 @@ class EnTRPO:
             return batch
         fresh, rows = batch, [batch]
         for earlier in self.past:
-            beyond = int(max(part.prompt.max() for part in rows)) + 1
+            beyond = int(max(max(part.prompt.max(), part.group_keys.max()) for part in rows)) + 1
             rows.append(earlier.replace(prompt=earlier.prompt + beyond, group_keys=earlier.group_keys + beyond))
         self.past = [one.replace(age=one.age + 1) for one in (fresh, *self.past)][: self.memory]
         return Batch.cat(rows)

@@ -1,7 +1,12 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 
 from harness import probe
+from harness.host import build_stack
+from tests.batches import make_batch
 from tests.papers.steps import before_update, begun, take
 
 
@@ -26,3 +31,11 @@ def test_the_last_steps_are_trained_on_again():
 def test_without_both_it_is_trpo():
     ours, theirs = (take(begun(stack)) for stack in ("entrpo(weight=0.0, memory=0)", "trpo"))
     assert ours[0]["method/trpo_kl"] == theirs[0]["method/trpo_kl"]
+
+
+def test_remembered_groups_meet_no_others_whatever_their_keys():
+    hooks = build_stack("entrpo(memory=2)").caller(SimpleNamespace(hook="start", step=0))
+    hooks.start(run=None)
+    batch = make_batch([1.0, 0.0, 1.0, 0.0], [0, 0, 1, 1])
+    batch = batch.replace(group_keys=torch.tensor([0, 0, 2, 2]))
+    assert [hooks.augment(batch=batch).groups.number for _ in range(3)] == [2, 4, 6]
