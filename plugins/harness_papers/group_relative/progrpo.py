@@ -24,24 +24,28 @@ if TYPE_CHECKING:
 class ProGRPO:
     """The confidence in the prompt minus that in the answer is added, so that over-confident paths gain less.
 
-    A_i <- A_i + alpha (c(q) - c(o_i)) in groups with a right answer;  c(x) = exp(mean log-probability of the `share`
-    least likely tokens of x), of the completion at the old policy, of the prompt at the step's start (one more charged
-    pass over the prompts).  Token mean.
+    A_i <- A_i + alpha (c(q) - c(o_i)) in groups with a right answer;  c(o) = exp(mean log-probability of the `share`
+    least likely tokens of o) at the old policy;  c(q) = 1 / perplexity of the prompt at the step's start (one more
+    charged pass over the prompts).  Token mean.
 
-    alpha: not found, 0.1 is ours. In groups that are all right the quoted formula still adds the term (one note says
-    otherwise). Edge cases: alpha = 0 is the base with a token mean; an empty completion and a prompt of one token have
+    alpha: not found, 0.1 is ours. prompt_share: c(q) by that share of the prompt's tokens, the least likely ones, as
+    with the completion; notes can be read so, too. In groups that are all right the quoted formula still adds the term
+    (one note says otherwise).
+    Edge cases: alpha = 0 is the base with a token mean; an empty completion and a prompt of one token have
     c = 1; all wrong stays as it is.
     Source: arXiv 2602.05281 by way of a review and a note. Confidence: secondary (alpha reconstructed).
     """
 
     alpha: float = 0.1
     share: float = 0.2
+    prompt_share: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse a share of no tokens."""
-        if not 0 < self.share <= 1:
-            msg = f"progrpo(share={self.share}): choose a share of the tokens above 0 and up to 1"
-            raise PluginError(msg)
+        for name, share in (("share", self.share), ("prompt_share", self.prompt_share)):
+            if not 0 < share <= 1:
+                msg = f"progrpo({name}={share}): choose a share of the tokens above 0 and up to 1"
+                raise PluginError(msg)
 
     @hookimpl
     def annotate(self, batch: Batch, policy: Any) -> Mapping[str, Tensor]:
@@ -55,7 +59,7 @@ class ProGRPO:
         logp = policy.score([row[:1] for row in ids], [row[1:] for row in ids])
         lengths = torch.tensor([len(row) - 1 for row in ids], device=logp.device)
         mask = (torch.arange(logp.shape[1], device=logp.device) < lengths[:, None]).to(logp.dtype)
-        return {"prompt_confidence": self._confidence(logp, mask)[prompts.index]}
+        return {"prompt_confidence": _confidence(logp, mask, self.prompt_share)[prompts.index]}
 
     @hookimpl(wrapper=True)
     def estimate_advantages(self, batch: Batch) -> Generator[None, Tensor, Tensor]:
@@ -65,7 +69,7 @@ class ProGRPO:
         if prompt is None:
             msg = "progrpo needs batch.extras['prompt_confidence'], which its annotate gives"
             raise PluginError(msg)
-        gap = (prompt - self._confidence(written_logp(batch), batch.mask)).to(advantages.dtype)
+        gap = (prompt - _confidence(written_logp(batch), batch.mask, self.share)).to(advantages.dtype)
         solved = batch.groups.any(batch.correct)
         return advantages + self.alpha * torch.where(solved, gap, torch.zeros_like(gap))[:, None]
 
@@ -74,9 +78,10 @@ class ProGRPO:
         """Every token weighs the same."""
         return token_mean_weights(batch.mask)
 
-    def _confidence(self, logp: Tensor, mask: Tensor) -> Tensor:
-        """[N] exp of the mean of the least likely tokens of logp [N, T]."""
-        low = torch.where(mask > 0, logp, torch.inf).sort(1).values
-        wanted = (self.share * (mask > 0).sum(1)).ceil()
-        counts = torch.arange(low.shape[1], device=low.device) < wanted[:, None]
-        return (torch.where(counts, low, torch.zeros_like(low)).sum(1) / wanted.clamp_min(1)).exp()
+
+def _confidence(logp: Tensor, mask: Tensor, share: float) -> Tensor:
+    """[N] exp of the mean of the share of the tokens of logp [N, T] that are least likely."""
+    low = torch.where(mask > 0, logp, torch.inf).sort(1).values
+    wanted = (share * (mask > 0).sum(1)).ceil()
+    counts = torch.arange(low.shape[1], device=low.device) < wanted[:, None]
+    return (torch.where(counts, low, torch.zeros_like(low)).sum(1) / wanted.clamp_min(1)).exp()

@@ -44,3 +44,14 @@ def test_the_prompt_is_scored_once_for_all_its_completions():
     found = ProGRPO().annotate(batch, SimpleNamespace(score=score))["prompt_confidence"]
     assert asked == [([[5], [7]], [[], [8]])]
     assert found.tolist() == approx([1, 1, np.exp(-1)])
+
+
+def test_the_confidence_in_a_prompt_is_one_over_its_perplexity():
+    batch = make_batch([1.0, 0.0], prompt_ids=torch.tensor([[4, 5, 6]] * 2))
+    batch = batch.replace(prompt_mask=torch.ones(2, 3))
+    policy = SimpleNamespace(score=lambda prompts, completions: torch.tensor([[-1.0, -3.0]]))
+    assert ProGRPO().annotate(batch, policy)["prompt_confidence"].tolist() == approx([np.exp(-2)] * 2)
+    low = ProGRPO(prompt_share=0.5).annotate(batch, policy)["prompt_confidence"]
+    assert low.tolist() == approx([np.exp(-3)] * 2)
+    with pytest.raises(HarnessError, match="prompt_share=0"):
+        ProGRPO(prompt_share=0)
