@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness import Batch, PolicyOutput
 
 DIVERGENCES = ("tv", "kl", "top-tv", "top-kl")
+USUAL = {"tv": 0.15, "kl": 0.05}  # limits of the authors
 
 
 @method(
@@ -31,7 +32,8 @@ class DPPO:
     token loss -keep sg[min(p / p0, cap)] A logp. divergence: D = "tv" |p - p0|; "kl" of this token against all others;
     "top-tv" and "top-kl" over the old policy's likeliest tokens (those among the new one's 20, the rest is one event).
 
-    low, high: 0.15 with tv and 0.05 with kl in the authors' script. cap: 10 (verl 20; its script 10000; None: no cap).
+    low, high: None is 0.15 with tv and 0.05 with kl, as in the authors' script; they run it on dr-grpo's advantages and
+    aggregation. cap: 10 (verl 20; its script 10000; None: no cap).
     anchor: "sampler" as published, "old" the policy at the start of the step (verl). sides: "both" leaves out
     whatever the sign of A (the IPO mask of prime-rl). through: the gradient goes through the ratio, -keep (p / p0) A
     without cap (prime-rl). penalty: weight of the squared log-ratio, on all tokens (prime-rl).
@@ -40,8 +42,8 @@ class DPPO:
     """
 
     divergence: str = "tv"
-    low: float = 0.15
-    high: float = 0.15
+    low: float | None = None
+    high: float | None = None
     cap: float | None = 10.0
     anchor: str = "sampler"
     sides: str = "pushed"
@@ -91,10 +93,16 @@ class DPPO:
         distance = self._top(batch, output) if self.divergence.startswith("top") else None
         if distance is None:
             distance = binary_divergence(logp, anchor, "kl" if self.divergence == "kl" else "tv")
+        low, high = (self._usual if limit is None else limit for limit in (self.low, self.high))
         if self.sides == "both":
-            return distance <= max(self.low, self.high)
+            return distance <= max(low, high)
         up, down = batch.advantages > 0, batch.advantages <= 0
-        return ~((up & (logp > anchor) & (distance > self.high)) | (down & (logp < anchor) & (distance > self.low)))
+        return ~((up & (logp > anchor) & (distance > high)) | (down & (logp < anchor) & (distance > low)))
+
+    @property
+    def _usual(self) -> float:
+        """The published limit of the divergence."""
+        return USUAL[self.divergence.removeprefix("top-")]
 
     def _top(self, batch: Batch, output: PolicyOutput) -> Tensor:
         """[N, T] the divergence over the likeliest tokens and one event more for the rest."""
