@@ -24,11 +24,12 @@ class AEPOArbitrary:
 
     T = hot if the last step's mean token entropy <= target, else cold. Every prompt gets `completions` more at
     T times the sampling temperature, in groups of their own; those with an advantage above `threshold`, at most
-    `share` of the batch (half of it when cold), are trained on with advantage `alpha` at the ordinary temperature, so
-    grad J = grad J_base + alpha' E_{pi^T}[ R grad log pi ]; the others are scored, charged and left out.
+    `share` of the batch (and half of what that leaves when cold), are trained on with advantage `alpha` at the ordinary
+    temperature, so grad J = grad J_base + alpha' E_{pi^T}[ R grad log pi ]; others are scored, charged and left out.
 
-    completions: None is the size of the group, as in the authors' code, where 60 rows of 2560 are used and take the
-    place of as many of the base's; here they stand beside them. (Not agentic entropy-balanced policy optimization.)
+    completions: None is the size of the group. The authors' code has that, for the first quarter of the prompts; 60
+    rows of 2560 are used and take the place of as many of the base's, beside which they stand here. (Not agentic
+    entropy-balanced policy optimization.)
     State: the entropy of the last step, 0 before the first.
     Edge cases: no good completion leaves the base's loss, alpha = 0 too; off-policy corrections see tempered rows as
     sampled by another policy.
@@ -93,12 +94,12 @@ class AEPOArbitrary:
         if tempered is None:
             return advantages
         good = tempered & (batch.replace(advantages=advantages).advantage > self.threshold)
-        fraction = self.share if self.entropy <= self.target else self.share / 2
-        most = max(1, round(fraction * int((~tempered).sum())))
+        number = min(max(1, round(self.share * int((~tempered).sum()))), int(good.sum()))
+        number = number if self.entropy <= self.target else number // 2
         # The first in the order of prompts and rollouts, whatever the order of the rows.
         place = Groups(torch.stack([batch.prompt, batch.rollout], 1)).index
         first = Groups(torch.zeros_like(place)).rank(place, good)
-        used = good & (first < most)
+        used = good & (first < number)
         chosen = torch.where(used, self.alpha, 0.0).to(advantages.dtype)[:, None]
         return torch.where(tempered[:, None], chosen, advantages)
 

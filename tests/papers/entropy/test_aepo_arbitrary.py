@@ -55,6 +55,7 @@ def test_good_tempered_completions_are_imitated_and_others_left_out():
 def test_no_more_than_the_share_and_half_when_cold():
     assert (sampled(begun("aepo-arbitrary(share=0.25)")[0]).advantages[4:] > 0).sum() == 1
     assert (sampled(begun("aepo-arbitrary(share=0.5)", 2.0)[0], 0.8).advantages[4:] > 0).sum() == 1
+    assert (sampled(begun("aepo-arbitrary(share=1.0)", 2.0)[0], 0.8).advantages[4:] > 0).sum() == 1, "of two good ones"
 
 
 def test_alpha_0_is_the_base():
