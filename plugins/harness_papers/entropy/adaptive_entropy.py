@@ -24,7 +24,7 @@ class AdaptiveEntropy:
     """The coefficient of an entropy bonus rises while the policy's entropy is below a target, and is off above it.
 
     H_k = mean token entropy of the step's batch, before its update;  L <- L - c_k 1[H_k <= target] mean_t H;
-    c_{k+1} = c_k + delta if H_k <= target, else c_k - delta, within [least, most]; c_0 = 0.
+    c_{k+1} = c_k + delta if H_k <= target, else c_k - delta, within [least, most]; c_0 = least.
 
     when: "now" switches by the entropy of the batch being trained on, as published; "next" by that of the step before,
     with the coefficient it has just moved (TRL).

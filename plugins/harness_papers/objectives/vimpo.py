@@ -32,10 +32,10 @@ class VIMPO:
     x_t = q_t - k_t at the start of the step, A_t = x_t + lam A_{t+1}, whitened over tokens;
     L = L_V + actor (token mean of the clipped surrogate, dual clip).
 
-    lam: not seen, 1 here. clip_low, clip_high: of the surrogate. k is measured once a step, at its starting weights, by
-    a charged pass of both policies. A sampled KL would make q - k zero.
-    Edge cases: where pi is the reference, x and the actor's term are 0; equal
-    rewards draw the sum to 0, as does a group of one: A comes from log-ratios, not from the reward, and is not 0 there.
+    lam: 1 in the authors' code. clip_low, clip_high: of the surrogate. k is measured once a step, at its starting
+    weights, by a charged pass of both policies. A sampled KL would make q - k zero.
+    Edge cases: where pi is the reference, x and the actor's term are 0; equal rewards draw the sum to 0, as does a
+    group of one: A comes from log-ratios, not from the reward, and is not 0 there.
     Source: arXiv 2606.20008, the authors' code. Confidence: code.
     """
 

@@ -24,7 +24,8 @@ class ERPD:
     of `clip` with e as advantage, for the suite's epochs.
 
     The paper overfits once on a static set of 1000 prompts; here the set is the step's batch, so that rewards stay
-    fresh. Passes, band and the filter are ours, and the optimizer's moments run through both stages.
+    fresh. Passes, band and the filter are ours, and the optimizer's moments run through both stages. Its KL to the base
+    is left out: the second stage starts from the base, the clip holds it there, and erpd+kl adds one to the reference.
     State: which stage runs. Edge cases: passes = 0, or a teacher equal to th_0, changes nothing.
     Source: arXiv 2605.25582, the abstract and notes by others. Confidence: abstract (reconstructed).
     """
