@@ -80,7 +80,7 @@ def claims(methods: Sequence[str] = ()) -> list[Claim]:
     about = {method for method, _ in _known}
     for method in methods:
         if method not in about:
-            raise UsageError(f"no claim of {method!r} is checked.{nearest(method, about)}")
+            raise UsageError(f"no claim of {method!r} is checked.{nearest(method, about)} `harness claims` runs all.")
     chosen = [found for found in _known.values() if not methods or found.method in methods]
     return sorted(chosen, key=lambda found: (found.method, found.says))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +16,16 @@ __all__ = ["known_keys", "refusal"]
 
 def refusal(error: ValidationError, layer: Layer, model: type[BaseModel]) -> HarnessError:
     """All faults: a UsageError where there is one, a line for each where there are several."""
-    return Faults.of([UsageError(_line(fault, layer, model)) for fault in error.errors(include_url=False)])
+    found = error.errors(include_url=False)
+    told = [fault for fault in found if not _follows(fault, found)]
+    return Faults.of([UsageError(_line(fault, layer, model)) for fault in told])
+
+
+def _follows(fault: Any, found: Sequence[Any]) -> bool:
+    """Whether a list is called too short only because an item of it is at fault, which has a line of its own."""
+    place = fault["loc"]
+    inside = (other["loc"] for other in found if other is not fault)
+    return fault["type"] == "too_short" and any(loc[: len(place)] == place for loc in inside)
 
 
 def _line(fault: Any, layer: Layer, model: type[BaseModel]) -> str:

@@ -52,6 +52,8 @@ def check_suite(suite: Suite) -> list[str]:
         programs = programs or run_programs(suite.evaluation.tasks)
     if programs:
         _try_sandbox(suite)
+    if not any((dict(task.reward_weights) | suite.reward_weights).get(column) for task in tasks for column in columns):
+        notes.append("reward_weights: every column of the tasks weighs 0, so only rewards that a method adds can train")
     return [*(note for task in tasks for note in task.notes()), *notes]
 
 

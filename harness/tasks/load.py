@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.errors import UsageError, nearest
@@ -53,10 +54,23 @@ def load_task(name: str, options: Mapping[str, Any] | None = None) -> Task:
     try:
         task = factory(**(options or {}))
     except TypeError as error:
-        raise UsageError(f"task {name!r} does not take these options: {error}") from error
+        fault = _misfit(factory, options or {}) or f"does not take these options: {error}"
+        raise UsageError(f"task {name!r} {fault}") from error
     if not isinstance(task, Task):
         raise UsageError(f"task {name!r} ({found[0].value}) is not a harness.tasks.base.Task")
     return _weighed(task)
+
+
+def _misfit(factory: Callable[..., object], options: Mapping[str, Any]) -> str:
+    """In the words of a suite file: the option that is unknown, else the one that is missing, if that is the fault."""
+    known = inspect.signature(factory).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return ""
+    unknown = next((option for option in options if option not in known), None)
+    if unknown is not None:
+        return f"has no option {unknown!r}.{nearest(unknown, known)}"
+    missing = next((key for key, one in known.items() if one.default is one.empty and key not in options), None)
+    return f"needs the option {missing!r}; set it under options: in tasks" if missing else ""
 
 
 def _weighed(task: Task) -> Task:

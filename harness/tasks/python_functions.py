@@ -159,6 +159,8 @@ class PythonFunctionTask(Task):
         max_tokens: int = 64,
         kinds: Sequence[str] | None = None,
     ) -> None:
+        if kinds is not None and (isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds):
+            raise UsageError(f"python-functions: kinds is a list of kinds, such as [{min(KINDS)}], not {kinds!r}")
         for kind in kinds or ():
             if kind not in KINDS:
                 raise UsageError(f"python-functions has no kind {kind!r}.{nearest(kind, KINDS)}")

@@ -15,7 +15,7 @@ __all__ = [
 class Section(BaseModel):
     """A part of a suite file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class LoraConfig(Section):

@@ -83,6 +83,14 @@ def test_a_weight_of_a_token_column_is_known() -> None:
         check_suite(Suite.load("tiny", ["reward_weights={stes: 0.5}"]))
 
 
+def test_weights_that_are_all_zero_are_told() -> None:
+    plain, added = (suite(tasks=[{"task": "math"}], reward_weights=weights) for weights in (
+        {"correct": 0, "format": 0, "brevity": 0, "steps": 0}, {"correct": 0, "format": 0, "brevity": 0, "steps": 0.1}
+    ))  # fmt: skip
+    assert any("every column of the tasks weighs 0" in note for note in check_suite(plain))
+    assert not any("weighs 0" in note for note in check_suite(added))
+
+
 def sums(tmp_path, *, train="1+1=", test="2+2=", some=30):
     for split, long in (("train", train), ("test", test)):
         rows = [{"question": f"{i}+{split}", "answer": i} for i in range(some)] + [{"question": long, "answer": 2}]

@@ -102,6 +102,9 @@ def test_faults_name_the_file_that_holds_them(write):
         ("optimizer.lr", "write it as key=value"),
         ("rules=2", "compares by rules 1, not 2"),
         ("budget={compute: 1, tokens: 2}", "exactly one of"),
+        ("budget.compute=.inf", r"budget\.compute: must be a finite number, not inf"),
+        ("reward_weights.correct=.nan", r"reward_weights\.correct: must be a finite number, not nan"),
+        ("tasks=[{task: math, kinds: [x]}]", r"^--set tasks: unknown key 'tasks\.0\.kinds'"),
     ],
 )
 def test_faults_are_one_line_with_the_nearest_name(write, change, message):

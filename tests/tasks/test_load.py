@@ -29,8 +29,10 @@ def test_an_unknown_task_names_the_nearest():
 
 
 def test_unknown_options_are_named():
-    with pytest.raises(UsageError, match="operands"):
-        load_task("math", {"operands": 5})
+    with pytest.raises(UsageError, match=r"^task 'math' has no option 'max_token'\. Did you mean 'max_tokens'\?$"):
+        load_task("math", {"max_token": 5})
+    with pytest.raises(UsageError, match=r"^task 'reasoning-gym' needs the option 'name'; set it under options"):
+        load_task("reasoning-gym", {"unmarked": "text"})
 
 
 @pytest.mark.parametrize("name", ["math", "code", "word-problems", "python-functions", "gsm8k", "mbpp"])

@@ -87,5 +87,8 @@ def test_splits_share_no_problem_and_kinds_take_turns():
 def test_wrong_use_is_one_line():
     with pytest.raises(UsageError, match=r"no kind 'plos'\. Did you mean 'plus'"):
         PythonFunctionTask(kinds=["plos"])
+    for kinds in ("plus", [], 3):
+        with pytest.raises(UsageError, match=r"python-functions: kinds is a list of kinds, such as \["):
+            PythonFunctionTask(kinds=kinds)
     with pytest.raises(HarnessError, match="was given no sandbox"):
         PythonFunctionTask().score_texts([of_kind("plus")], ["x"], [False])
