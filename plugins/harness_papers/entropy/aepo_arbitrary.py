@@ -15,10 +15,7 @@ from harness_papers.entropy.monitor import mean_entropy
 NEAR = 1e-3  # of two temperatures that are the same
 
 
-@method(
-    name="aepo-arbitrary", paper="2510.08141", base="grpo(beta=0)", needs={"entropy"},
-    exempt={"permutation": "of more good tempered completions than the share allows the first are taken"},
-)  # fmt: skip
+@method(name="aepo-arbitrary", paper="2510.08141", base="grpo(beta=0)", needs={"entropy"})
 class AEPOArbitrary:
     """Good completions sampled hotter or colder are imitated beside the base's loss, to raise or lower the entropy.
 
