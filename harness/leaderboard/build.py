@@ -109,7 +109,12 @@ def with_samples(rows: Sequence[Row], scores: Matrix, metric: Metric, reference:
             return statistics.t_interval(of.scores[of.row(row.method)]).mean
         return statistics.t_interval(statistics.per_seed(of.untrained[of.row(reference)], of.reduce)).mean
 
-    return [replace(row, k=k, **{field: mean(of, row) for field, of in tables.items()}) for row in rows]
+    def detailed(row: Row) -> Row:
+        found = {field: mean(of, row) for field, of in tables.items()}
+        average, some, length = (found.get(field, math.nan) for field in ("avg_at_k", "pass_at_k", "length"))
+        return replace(row, k=k, avg_at_k=average, pass_at_k=some, length=length)
+
+    return [detailed(row) for row in rows]
 
 
 def one_track(rows: Sequence[Row]) -> Tuning:
