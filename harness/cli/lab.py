@@ -39,7 +39,8 @@ def lab(  # noqa: PLR0917 -- typer reads options from the signature
     from harness.lab.study import run_study, settings_for
 
     catalogue = discover(plugin or ())
-    chosen = _chosen(methods or [], list(catalogue))
+    own = [name for name, entry in catalogue.items() if entry.from_file]
+    chosen = _chosen(methods or [*DEFAULT, *own], list(catalogue))
     if methods != ["all"]:
         for method in chosen:
             build_stack(method, catalogue)  # a misspelt name is said before anything runs
@@ -60,7 +61,7 @@ def _chosen(asked: list[str], installed: list[str]) -> list[str]:
     """The stacks asked for; the baseline is always one of them."""
     from harness.host import split_methods
 
-    named = [stack for text in asked for stack in split_methods(text)] if asked else list(DEFAULT)
+    named = [stack for text in asked for stack in split_methods(text)]
     found = installed if named == ["all"] else named
     return list(dict.fromkeys([BASELINE, *found]))
 

@@ -80,6 +80,25 @@ def test_a_study_in_worker_processes() -> None:
     assert study.values["rloo"][REFERENCE.label]["bias"] < 0.05
 
 
+def test_methods_of_a_file_are_measured_where_none_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.cli.lab import lab
+
+    asked: list[list[str]] = []
+
+    def studied(chosen: list[str], *_args: object, **_options: object) -> Study:
+        asked.append(chosen)
+        return _study()
+
+    monkeypatch.setattr("harness.lab.study.run_study", studied)
+    file = tmp_path / "mine.py"
+    file.write_text("from harness import method\n\n\n@method\nclass OfMine:\n    pass\n")
+    for methods in (None, ["rloo"]):
+        lab(methods, group_size="2", plugin=[file], workers=1, out=tmp_path, no_tracking=True)
+    plain, named = asked
+    assert {"of-mine", "grpo(beta=0)", "dr-grpo"} <= set(plain)
+    assert named == ["grpo(beta=0)", "rloo"]
+
+
 def test_sizes_are_checked() -> None:
     from harness.cli.lab import _sizes
 
