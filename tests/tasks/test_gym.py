@@ -106,5 +106,5 @@ def test_draws_that_take_too_long_are_one_line(monkeypatch):
 
 
 def test_unknown_options_are_one_line():
-    with pytest.raises(UsageError, match="has no option 'nam'. Did you mean 'name'"):
+    with pytest.raises(UsageError, match=r"has no option 'nam'\. Did you mean 'name'"):
         load_task("reasoning-gym", {"nam": "lcm"})
