@@ -74,6 +74,7 @@ class Colocated:
                 )
                 failing.pop_all()
             self.started = processes.started() - before
+            self.core = processes.children(self.started)  # those below it are watched by vLLM
         self.room: int | None = self.llm.model_config.max_model_len
 
     def write(self, jobs: Sequence[Job], stop_ids: Sequence[int]) -> list[Answer]:
@@ -85,12 +86,12 @@ class Colocated:
         check_room(jobs, self.room)
         prompts = [{"prompt_token_ids": list(job.context)} for job in jobs]
         asked = [SamplingParams(**parameters(job, stop_ids), detokenize=False) for job in jobs]
-        with _one_line("failed while it wrote"):
+        with _one_line("failed while it wrote"), processes.watched(self.core):
             return [_answer(output.outputs[0]) for output in self.llm.generate(prompts, asked, use_tqdm=False)]
 
     def load(self, directory: Path) -> None:
         """Weights by path: every worker reads the files. HarnessError where what is cached cannot be forgotten."""
-        with _one_line("did not take new weights"):
+        with _one_line("did not take new weights"), processes.watched(self.core):
             self.llm.collective_rpc("reload_weights", kwargs={"weights_path": str(directory)})
             if self.packs:
                 self.llm.collective_rpc("repack_heads")

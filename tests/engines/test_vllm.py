@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -278,10 +279,23 @@ def test_smollm2_in_bfloat16(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         gap = gaps(sampler.generate(requests, seed=0, step=0), policy)
         told.append(f"greedy after a step: mean gap {gap.mean():.4f}")
         assert gap.mean() < 0.05
+        told.append(f"weights that do not arrive: found after {found_after(sampler)} steps of 1e-4")
     finally:
         engine.close()
     with capsys.disabled():
         print("", *told, sep="\n")
+
+
+def found_after(sampler: EngineSampler, most: int = 20) -> int:
+    """How many steps a policy may take whose weights never reach the engine."""
+    sampler.engine.load = lambda _: None  # type: ignore[union-attr, method-assign]
+    step = 0
+    with pytest.raises(HarnessError, match="new weights do not reach the engine"):
+        while step < most:
+            step += 1
+            move(sampler.policy, by=1e-4)
+            sampler.follow()
+    return step
 
 
 # -- whole trials -----------------------------------------------------------------------------------------------------
@@ -346,6 +360,66 @@ def test_five_steps_as_a_suite_runs_them(tmp_path: Path, left: Any) -> None:
         assert record["logp_gap_max"] < EXACT
         assert record["ess_tokens"] == pytest.approx(1, abs=1e-3)
         assert record["ess_rows"] == pytest.approx(1, abs=1e-3)
+    assert left() == []
+
+
+def test_five_steps_of_smollm2_with_an_adapter(tmp_path: Path, left: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        resolve(SMOLLM)
+    except UsageError as error:
+        pytest.skip(str(error))
+    config = trial(
+        "policy.dtype=bfloat16", "policy.chat=true", "policy.lora={rank: 8}", "optimizer.lr=2e-4", model=SMOLLM
+    )
+    result = run_trial(config, tmp_path)
+    assert (result.status, result.error) == ("done", None)
+    found = records(tmp_path)
+    with capsys.disabled():
+        print("", *(f"logp_gap {one['logp_gap']:.4f}, ess_tokens {one['ess_tokens']:.3f}" for one in found), sep="\n")
+    assert len(found) == 5
+    assert all(record["logp_gap"] < 0.1 for record in found)
+    assert all(record["ess_tokens"] > 0.8 for record in found)
+    assert left() == []
+
+
+def test_an_engine_that_is_killed_between_two_steps_ends_the_trial(
+    tmp_path: Path, left: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.engines import processes
+    from harness.training import trial as module
+
+    step = module.step
+
+    def killing(context: Any, lag: Any, number: int) -> Any:
+        if number:
+            for process in processes.children(processes.started()):
+                process.kill()
+        return step(context, lag, number)
+
+    monkeypatch.setattr(module, "step", killing)
+    result = run_trial(trial(), tmp_path)
+    assert (result.status, result.steps) == ("failed", 1)
+    assert "vLLM's engine" in (result.error or "")
+    assert "dead" in (result.error or "")
+    assert left() == []
+
+
+def test_an_engine_that_is_killed_while_it_writes_ends_the_trial(
+    tmp_path: Path, left: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.engines.vllm import Colocated
+
+    write = Colocated.write
+
+    def killed(self: Colocated, jobs: Any, stop_ids: Any) -> Any:
+        if max(job.limit for job in jobs) > 100:  # no probe
+            threading.Timer(0.2, lambda: [process.kill() for process in self.core]).start()
+        return write(self, jobs, stop_ids)
+
+    monkeypatch.setattr(Colocated, "write", killed)
+    result = run_trial(trial("sampling.max_tokens=200"), tmp_path)
+    assert result.status == "failed"
+    assert (result.error or "").startswith("vLLM's engine ")
     assert left() == []
 
 
