@@ -289,13 +289,17 @@ def test_smollm2_in_bfloat16(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def found_after(sampler: EngineSampler, most: int = 20) -> int:
     """How many steps a policy may take whose weights never reach the engine."""
     sampler.engine.load = lambda _: None  # type: ignore[union-attr, method-assign]
-    step = 0
-    with pytest.raises(HarnessError, match="new weights do not reach the engine"):
-        while step < most:
-            step += 1
+    steps: list[int] = []
+
+    def go_on() -> None:
+        while len(steps) < most:
             move(sampler.policy, by=1e-4)
+            steps.append(1)
             sampler.follow()
-    return step
+
+    with pytest.raises(HarnessError, match="new weights do not reach the engine"):
+        go_on()
+    return len(steps)
 
 
 # -- whole trials -----------------------------------------------------------------------------------------------------
