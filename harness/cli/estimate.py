@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.errors import UsageError, nearest
+from harness.errors import HarnessError, UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.estimate import Calibration, Model, Workload
@@ -31,7 +31,7 @@ def estimate(  # noqa: PLR0917 - typer reads options from the signature
     completion_tokens: Annotated[
         float | None, typer.Option(min=1, help="Mean completion, where nothing is measured; half of max_tokens.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Trials at a time here; 0: one per core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Trials at a time here; 0: one per core, one on CUDA.")] = 0,
     methods: Annotated[str, typer.Option(help="These stacks instead of the suite's.")] = "",
     seeds: Annotated[str, typer.Option(help="A count (5) or seeds (0,2,4-7).")] = "",
     budget: Annotated[str, typer.Option(help="Budget of a trial in the suite's currency: 200k, 1.5M.")] = "",
@@ -92,11 +92,16 @@ def _count(text: str) -> float:
 def _measured(planned: Plan, config: TrialConfig, workers: int, asked: list[str]) -> None:
     from harness import runtime
     from harness.estimate import calibrate, workload
+    from harness.suites.run import side_by_side
 
     runtime.prepare(config.threads)
-    found = calibrate(config)
+    try:
+        found = calibrate(config)
+    except HarnessError as error:
+        said = str(error).rstrip(".")
+        raise HarnessError(f"{said}; or let arithmetic do, as with --no-measure --parameters 7.6B") from None
     work = workload(config, found.step, found.prompt, found.completion, seconds=found.step_seconds)
-    at_once = workers or max(1, runtime.cores() // config.threads)
+    at_once = workers or side_by_side(planned.suite)
     number = whole_trials(planned)
     _headline(planned, config, work)
     _here(found, work, number, at_once)
@@ -128,7 +133,18 @@ def _model(config: TrialConfig, parameters: float, trained: float) -> Model:
     from harness.host import build_stack, discover
 
     needs = build_stack(config.method, discover(config.plugins)).needs
-    return Model(parameters, trained, reference="reference" in needs)
+    return Model(parameters, trained, reference="reference" in needs, cache=_cache(config))
+
+
+def _cache(config: TrialConfig) -> float:
+    """Bytes of keys and values a token, where the model's shape is known here; else 0."""
+    from harness.policies.size import size_of
+    from harness.training.memory import cache_bytes
+
+    try:
+        return float(cache_bytes(config, size_of(config.policy)))
+    except HarnessError:
+        return 0.0
 
 
 def _headline(planned: Plan, config: TrialConfig, work: Workload) -> None:
@@ -178,6 +194,10 @@ def _elsewhere(config: TrialConfig, work: Workload, model: Model, number: float,
         )
     console = Console(highlight=False)
     console.print(table)
+    if config.sampler.engine == "vllm" and config.sampler.vllm.server is not None:
+        console.print(
+            "Training is sampled by a vLLM server: its GPUs come on top, and it is taken as fast as one of them."
+        )
     operations = 2 * model.parameters * work.compute
     console.print(
         f"{_short(operations)} operations a trial; weights, gradients and optimizer need "

@@ -35,7 +35,7 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     seeds: Annotated[str, typer.Option(help="A count (5) or seeds (0,2,4-7).")] = "",
     budget: Annotated[str, typer.Option(help="Budget of a trial in the suite's currency: 200k, 1.5M.")] = "",
     plugin: Annotated[list[str] | None, typer.Option(help="A Python file with @method classes.")] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Trials at a time; 0: one per core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Trials at a time; 0: one per core, one on CUDA.")] = 0,
     executor: Annotated[str, typer.Option(help="local, or ray: over the machines of a Ray cluster.")] = "local",
     ray_address: Annotated[str, typer.Option(help="The Ray cluster (default: RAY_ADDRESS, else one here).")] = "",
     ranks: Annotated[int, typer.Option(min=0, help="Processes that share a trial, a GPU each; 0: as the suite.")] = 0,

@@ -24,12 +24,12 @@ class SuiteChecks:
     """The checks of one suite, each told apart from the others' faults."""
 
     def __init__(self, suite: Suite, out: Path, *, workers: int = 0, quick: bool = False) -> None:
-        from harness.runtime import cores
         from harness.suites.expand import trials
+        from harness.suites.run import side_by_side
 
         self.suite, self.out, self.quick = suite, out, quick
         self.trials = trials(suite)
-        self.workers = min(workers or max(1, cores() // suite.threads), len(self.trials))
+        self.workers = min(workers or side_by_side(suite), len(self.trials))
 
     def checks(self) -> dict[str, Check]:
         """By the subject under which a fault of the check itself is told."""

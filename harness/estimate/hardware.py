@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from harness.estimate.workload import Workload
+from harness.policies.limits import MAX_CACHE, MAX_ROWS
 
 __all__ = ["HARDWARE", "Hardware", "Model", "gpus_needed", "memory_needed", "trial_seconds"]
 
@@ -19,7 +20,7 @@ BANDWIDTH = 0.6  # of the memory bandwidth, while decoding
 ROOM = 0.75  # of a GPU's memory for weights and optimizer; the rest holds activations, caches and the allocator
 BYTES = 2  # a weight in bfloat16
 TRAINED_BYTES = 16  # a trained parameter: weight, gradient and two moments of AdamW in float32
-DECODED = 2048  # completions that are decoded at a time
+CACHE = 24e3  # bytes of keys and values a token of a policy of 1e9 parameters, growing with their root
 LAUNCH = 0.01  # seconds a position takes to decode whatever the model: starting kernels
 
 
@@ -55,6 +56,7 @@ class Model:
     parameters: float
     trained: float  # parameters that train: all, or the adapters'
     reference: bool = False  # a second copy of the weights is held (adapters need none)
+    cache: float = 0.0  # bytes of keys and values a token; 0: by the size, which is right to a factor of three
 
 
 def memory_needed(model: Model) -> float:
@@ -74,19 +76,26 @@ def trial_seconds(work: Workload, model: Model, gpu: Hardware, gpus: int = 1) ->
     A forward of a token is taken as 2 operations a parameter; attention over long rows, communication between GPUs
     and the time that verifiers take are left out.
     """
-    operations = 2 * model.parameters * max(work.compute - work.generated, 0.0)
+    operations = 2 * model.parameters * max(work.compute + work.unpriced - work.generated, 0.0)
     passes = operations / (UTILISATION * gpu.peak * gpus)
-    decoding = work.steps * decode_seconds(work.rollouts, work.longest, model, gpu, gpus)
-    asked = work.evaluations * decode_seconds(work.evaluated, work.longest, model, gpu, gpus)
-    return passes + decoding + asked
+    rows, writing = work.engine or (side_by_side(work.prompt + work.longest, model), gpus)
+    decoding = work.steps * decode_seconds(work.rollouts / writing, work.longest, rows, model, gpu)
+    asked = min(side_by_side(work.prompt + work.evaluated_longest, model), -(-work.evaluated_batch // gpus))
+    evaluating = decode_seconds(work.evaluated / gpus, work.evaluated_longest, asked, model, gpu)
+    return passes + decoding + work.evaluations * evaluating
 
 
-def decode_seconds(completions: float, longest: int, model: Model, gpu: Hardware, gpus: int) -> float:
-    """Writing so many completions of up to `longest` tokens, `DECODED` at a time on every GPU."""
+def side_by_side(tokens: float, model: Model) -> int:
+    """Completions that the built-in sampler decodes at a time: whose keys and values fit into its limit."""
+    cache = model.cache or CACHE * math.sqrt(model.parameters / 1e9)
+    return min(MAX_ROWS, max(1, int(MAX_CACHE / (tokens * cache))))
+
+
+def decode_seconds(completions: float, longest: float, rows: int, model: Model, gpu: Hardware) -> float:
+    """Writing so many completions of up to `longest` tokens on one GPU, `rows` at a time."""
     if not completions:
         return 0.0
-    share = completions / gpus
-    rounds = math.ceil(share / DECODED)
-    arithmetic = 2 * model.parameters * (share / rounds) / (UTILISATION * gpu.peak)
+    rounds = math.ceil(completions / rows)
+    arithmetic = 2 * model.parameters * (completions / rounds) / (UTILISATION * gpu.peak)
     traffic = BYTES * model.parameters / (BANDWIDTH * gpu.bandwidth)
     return rounds * longest * max(arithmetic, traffic, LAUNCH)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Workload", "evaluations", "nominal", "workload"]
 
+LM_EVAL_TOKENS = 256  # what its tasks may write where nothing is set, most of them
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -22,11 +24,15 @@ class Workload:
     steps: float
     compute: float  # forward-tokens of training: generation, passes and gradients
     generated: float  # tokens sampled in training
+    unpriced: float  # forward-tokens that are run beside `compute`, or not run though they are in it
+    prompt: float  # tokens, mean
     longest: int  # positions that a batch of completions is decoded over, one after the other
     rollouts: float  # completions a step
+    engine: tuple[int, int] | None  # completions at a time and GPUs of an engine that samples in training
     evaluations: int
     evaluated: float  # completions of one evaluation
-    evaluated_tokens: float  # of one evaluation, prompts included
+    evaluated_longest: float  # positions of one, mean over tasks
+    evaluated_batch: int  # completions that are asked for at a time
 
 
 def evaluations(every: float) -> int:
@@ -55,13 +61,30 @@ def workload(config: TrialConfig, step: Cost, prompt: float, completion: float, 
 
     The last step that does not fit is not run, so steps are rounded down.
     """
-    budget, sampling = config.budget, config.sampling
+    budget, sampling, evaluation, vllm = config.budget, config.sampling, config.evaluation, config.sampler.vllm
     each = seconds if budget.currency == "seconds" else float(getattr(step, budget.currency))
     steps = float(math.floor(budget.limit / each + 1e-9)) if each > 0 else 0.0
-    tasks = len(config.tasks) + len(config.evaluation.tasks)  # a group counts as one
-    asked = tasks * config.evaluation.problems * (1 + config.evaluation.samples)
+    own, others = len(config.tasks), len(evaluation.tasks)  # a group counts as one
+    positions = own * (evaluation.max_tokens or sampling.max_tokens)
+    positions += others * (evaluation.tasks_max_tokens or LM_EVAL_TOKENS)
     return Workload(
-        steps=steps, compute=steps * step.compute, generated=steps * step.tokens, longest=sampling.max_tokens,
-        rollouts=step.rollouts, evaluations=evaluations(config.evaluation.every), evaluated=float(asked),
-        evaluated_tokens=asked * (prompt + completion),
+        steps=steps, compute=steps * step.compute, generated=steps * step.tokens,
+        unpriced=steps * step.rollouts * (prompt + completion) * _unpriced_passes(config),
+        prompt=prompt, longest=sampling.max_tokens, rollouts=step.rollouts,
+        engine=(vllm.sequences, vllm.tensor_parallel) if config.sampler.engine == "vllm" else None,
+        evaluations=evaluations(evaluation.every),
+        evaluated=float((own + others) * evaluation.problems * (1 + evaluation.samples)),
+        evaluated_longest=positions / (own + others), evaluated_batch=evaluation.batch,
     )  # fmt: skip
+
+
+def _unpriced_passes(config: TrialConfig) -> int:
+    """Forward passes a trained token by which what runs differs from what docs/rules.md counts.
+
+    A minibatch of several micro-batches is passed forward twice, and so are layers that are not kept; frozen matrices
+    have no gradient of their own.
+    """
+    sampling, learner = config.sampling, config.learner
+    rows = -(-sampling.prompts * sampling.group_size // learner.minibatches)
+    again = rows > learner.micro_batch * config.resources.ranks
+    return learner.updates_per_batch * (again + config.policy.gradient_checkpointing - (config.policy.lora is not None))

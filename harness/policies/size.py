@@ -67,7 +67,7 @@ def size_of(settings: Settings) -> Size:
         raise HarnessError(f"{path} has no safetensors files; save the model with transformers once more")
     adapter, under = _adapter(sides, settings)
     head = config.get("head_dim") or found["width"] // found["heads"]
-    plain = settings.lora is None and settings.attention is None and not settings.compile
+    plain = settings.attention is None and not settings.compile
     return Size(
         parameters=sum(map(math.prod, sides.values())),
         adapter=adapter,

@@ -82,7 +82,13 @@ def plan(
 
 
 def side_by_side(suite: Suite) -> int:
-    """How many trials of a suite this machine has cores for."""
+    """How many trials of a suite run at a time unless one is told: those that this machine has cores for.
+
+    One on CUDA, where all would meet on the first GPU, and one at a server, where they would overwrite their weights.
+    """
+    served = suite.sampler.engine == "vllm" and suite.sampler.vllm.server is not None
+    if served or suite.policy.device.startswith("cuda"):
+        return 1
     return max(1, runtime.cores() // (suite.threads * suite.resources.ranks))
 
 

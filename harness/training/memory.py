@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.policies.size import Size
     from harness.training.config import TrialConfig
 
-__all__ = ["Plan", "gib", "largest_micro_batch", "memory_plan", "out_of_memory", "ran_out"]
+__all__ = ["Plan", "cache_bytes", "gib", "largest_micro_batch", "memory_plan", "out_of_memory", "ran_out"]
 
 PROCESS = {"cpu": 600 * 2**20, "cuda": 600 * 2**20}  # the interpreter with torch; a context on the device
 
@@ -122,10 +122,11 @@ def sampled_rows(config: TrialConfig, size: Size, prompt: int) -> int:
     sampling, evaluation = config.sampling, config.evaluation
     wanted = max(sampling.prompts * sampling.group_size, evaluation.batch)
     capacity = prompt + max(sampling.max_tokens, evaluation.max_tokens or 0)
-    return min(wanted, MAX_ROWS, max(1, MAX_CACHE // (capacity * _cache_bytes(config, size))))
+    return min(wanted, MAX_ROWS, max(1, MAX_CACHE // (capacity * cache_bytes(config, size))))
 
 
-def _cache_bytes(config: TrialConfig, size: Size) -> int:
+def cache_bytes(config: TrialConfig, size: Size) -> int:
+    """Bytes of keys and values a token while sampling."""
     number = 8 if config.policy.dtype == "float64" else 2 if config.policy.dtype == "bfloat16" and size.lean else 4
     return 2 * size.layers * size.kv_heads * size.head * number
 
@@ -167,13 +168,21 @@ def _training(config: TrialConfig, size: Size, rows: int, tokens: tuple[int, int
 
 def _sampling(config: TrialConfig, size: Size, rows: int, tokens: tuple[int, int]) -> int:
     """Keys and values (some twice while rows leave), probabilities, weights prepared for decoding."""
-    cache = rows * sum(tokens) * _cache_bytes(config, size)
+    cache = rows * sum(tokens) * cache_bytes(config, size)
     probabilities = 4 * rows * size.vocabulary * 4
     prepared = 0
     if size.lean:
         joined = size.layers * size.width * (size.heads + 2 * size.kv_heads) * size.head
-        prepared = 2 * size.parameters if config.policy.dtype == "bfloat16" else 4 * joined
+        prepared = _cast(config, size, joined) if config.policy.dtype == "bfloat16" else 4 * joined
     return int(1.25 * cache + probabilities + prepared)
+
+
+def _cast(config: TrialConfig, size: Size, joined: int) -> int:
+    """Copies in bfloat16 of float32 matrices; those below an adapter are in it, and only the joined ones are copied."""
+    if config.policy.lora is None:
+        return 2 * size.parameters
+    matrices = joined + size.layers * size.width * (size.heads * size.head + 3 * size.inner)
+    return 2 * (joined + max(matrices - size.below, 0)) + 4 * size.adapter
 
 
 def _installed(device: str) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
 from harness.budget import Cost
 from harness.estimate import HARDWARE, Model, memory_needed, nominal, trial_seconds, workload
-from harness.estimate.hardware import gpus_needed
+from harness.estimate.hardware import decode_seconds, gpus_needed, side_by_side
 from harness.estimate.workload import evaluations
 from harness.suites.schema import Suite
 from harness.training.config import TrialConfig
@@ -77,6 +78,43 @@ def test_more_gpus_and_faster_ones_take_less_time() -> None:
     assert trial_seconds(work, model, slow, 8) < trial_seconds(work, model, slow, 2)
 
 
+def test_as_many_completions_are_decoded_at_a_time_as_the_sampler_has_room_for() -> None:
+    assert side_by_side(1024, Model(5e8, 5e8, cache=12_288)) == 2**30 // (1024 * 12_288)
+    assert side_by_side(16, Model(5e8, 5e8, cache=1)) == 1024
+    assert side_by_side(10**9, Model(5e8, 5e8, cache=12_288)) == 1
+    assert side_by_side(1024, Model(8e9, 8e9)) < side_by_side(1024, Model(5e8, 5e8))
+    gpu, model = HARDWARE["h100"], Model(5e8, 5e8)
+    few, many = (decode_seconds(256, 512, rows, model, gpu) for rows in (64, 256))
+    assert few == pytest.approx(4 * many)
+
+
+def test_evaluation_has_lengths_of_its_own() -> None:
+    assert workload(config(), Cost(compute=300), 10, 5).evaluated_longest == 40
+    own = config("evaluation.max_tokens=100", "evaluation.tasks=[word-problems]", "evaluation.tasks_max_tokens=300")
+    assert workload(own, Cost(compute=300), 10, 5).evaluated_longest == 200
+
+
+def test_passes_that_are_run_and_not_counted_take_time() -> None:
+    def unpriced(*sets: str) -> float:
+        trial = config("sampling.prompts=2", "sampling.group_size=4", "budget.compute=1000", *sets)
+        return workload(trial, Cost(compute=1000, rollouts=8), prompt=10, completion=5).unpriced
+
+    assert unpriced() == 0
+    assert unpriced("learner.micro_batch=1") == unpriced("policy.gradient_checkpointing=true") == 8 * 15
+    assert unpriced("policy.lora={rank: 4}", "learner.micro_batch=1") == 0
+
+
+def test_an_engine_samples_in_training_and_nothing_else() -> None:
+    sets = ("budget.compute=1e9", "sampler={engine: vllm, vllm: {sequences: 64, tensor_parallel: 2}}")
+    work = workload(config(*sets), Cost(compute=1e6, tokens=1e5, rollouts=256), 128, 400)
+    assert work.engine == (64, 2)
+    model, gpu = Model(7e9, 4e7), HARDWARE["h100"]
+    slower = trial_seconds(dataclasses.replace(work, engine=(32, 2)), model, gpu, 4)
+    assert slower - trial_seconds(work, model, gpu, 4) == pytest.approx(
+        2 * work.steps * decode_seconds(64, 40, 64, model, gpu)
+    )
+
+
 def test_the_command_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     from harness.cli import main
 
@@ -124,6 +162,17 @@ def test_bad_input_is_one_line(arguments: list[str], word: str, capsys: pytest.C
         main(["estimate", "tiny", *arguments])
     said = capsys.readouterr().err
     assert word in said
+    assert said.count("\n") == 1
+
+
+def test_where_nothing_can_be_measured_the_line_says_how_to_do_without(capsys: pytest.CaptureFixture[str]) -> None:
+    from harness.cli import main
+
+    with pytest.raises(SystemExit, match="1"):
+        main(["estimate", "tiny", "--set", "policy.model=nowhere"])
+    said = capsys.readouterr().err
+    assert "'nowhere'" in said
+    assert "--no-measure --parameters 7.6B" in said
     assert said.count("\n") == 1
 
 

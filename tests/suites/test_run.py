@@ -11,7 +11,7 @@ from rich.console import Console
 
 from harness.files import read_json, write_json
 from harness.suites.expand import trials
-from harness.suites.run import clean, clean_targets, execute, plan
+from harness.suites.run import clean, clean_targets, execute, plan, side_by_side
 from harness.suites.status import status_of
 
 ROOT = Path(__file__).parents[2]
@@ -149,6 +149,15 @@ def test_workers_stop_when_their_parent_is_killed(tmp_path, write):
         time.sleep(0.1)
     else:
         raise AssertionError("orphans go on")
+
+
+def test_trials_that_would_be_in_each_others_way_run_one_at_a_time(suite, monkeypatch):
+    monkeypatch.setattr("harness.runtime.cores", lambda: 8)
+    assert side_by_side(suite()) == 8
+    assert side_by_side(suite(threads=2, resources__ranks=2)) == 2
+    assert side_by_side(suite(policy__device="cuda")) == 1
+    served = suite(sampler__engine="vllm", sampler__vllm__server="http://127.0.0.1:8000")
+    assert side_by_side(served) == 1
 
 
 def test_states_are_read_from_files(run, tmp_path, suite):

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 
+from harness.policies.llama import LlamaBackbone
 from harness.policies.policy import Policy
 from harness.policies.random import tiny_policy
 from harness.policies.size import Size, size_of
@@ -51,7 +52,7 @@ def test_sizes_read_from_files_are_those_of_the_loaded_model(tmp_path, name, tar
         assert size.below == below
     config = policy.model.config
     assert (size.layers, size.width, size.heads) == (2, config.hidden_size, config.num_attention_heads)
-    assert size.lean == (lora is None and name in {"llama", "qwen2"})
+    assert size.lean == isinstance(policy.backbone, LlamaBackbone) == (name in {"llama", "qwen2"})
 
 
 def test_weights_gradients_and_moments_are_counted():
@@ -63,6 +64,17 @@ def test_weights_gradients_and_moments_are_counted():
     light = memory_plan(with_policy(settings(), lora=LORA, dtype="bfloat16"), small, 100, needs={"reference"}).held
     assert (light["gradients"], light["optimizer"], light["reference"]) == (4 * 10**6, 8 * 10**6, 0)
     assert light["weights"] == plain["weights"] + 4 * 10**6 - 2 * small.below
+
+
+def test_what_the_sampler_copies_is_what_an_adapter_does_not_hold_in_bfloat16_already():
+    small = dataclasses.replace(QWEN, adapter=10**6, below=357_826_560)  # every matrix of the layers
+    whole = memory_plan(with_policy(settings(), dtype="bfloat16"), QWEN, 100).sampling
+    light = memory_plan(with_policy(settings(), lora=LORA, dtype="bfloat16"), small, 100).sampling
+    queries_keys_values = 24 * 896 * (14 + 2 * 2) * 64
+    assert whole - light == 2 * QWEN.parameters - 2 * queries_keys_values - 4 * small.adapter
+    some = dataclasses.replace(small, below=10**8)  # the rest is float32, and is cast
+    partly = memory_plan(with_policy(settings(), lora=LORA, dtype="bfloat16"), some, 100).sampling
+    assert partly - light == 2 * (small.below - some.below)
 
 
 def test_reading_the_files_may_be_the_most_of_all():
