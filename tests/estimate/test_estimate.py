@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import pytest
 
@@ -123,6 +124,24 @@ def test_the_command_without_a_model(capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr().out
     assert "taken, not measured" in said
     assert "h100" in said
+
+
+@pytest.mark.parametrize("name", ["qwen-0.5b", "qwen-7b"])
+def test_what_a_suite_says_that_it_costs_is_what_the_command_says(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from harness.cli import main
+    from harness.resources import suite_path
+
+    text = suite_path(name).read_text(encoding="utf-8")
+    ((command, said),) = re.findall(r"^# `harness (estimate .*)`: (.*)\.$", text, re.MULTILINE)
+    with pytest.raises(SystemExit, match="0"):
+        main(command.split())
+    rows = re.findall(r"^\W*([a-z0-9-]+) .*│ *([\d,.]+) *│$", capsys.readouterr().out, re.MULTILINE)
+    hours = dict(rows)
+    figures = re.findall(r"([\d,]+) (?:GPU-hours |h )?on ([a-z0-9-]+)", said)
+    assert len(figures) == 2
+    assert {gpu: hours[gpu] for _, gpu in figures} == {gpu: figure for figure, gpu in figures}
 
 
 def test_search_trials_count_by_their_share_of_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
