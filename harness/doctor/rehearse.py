@@ -1,8 +1,9 @@
 """The dearest step that a trial may make, in a process of its own: what memory it takes, and whether it works at all.
 
 Every completion runs to its limit behind the longest prompt, verdicts alternate, so that groups differ and train; then
-as many completions as an evaluation writes at a time are sampled. `python -m harness.doctor.rehearse` reads a job as
-JSON from its input and writes the outcome as JSON to its output.
+as many completions as an evaluation decodes side by side are sampled. Of several ranks, one is lived through. Where an
+engine samples, its completions are made up, since its memory is its own. `python -m harness.doctor.rehearse` reads a
+job as JSON from its input and writes the outcome as JSON to its output.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from harness import runtime
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from harness.policies.assemble import Written
+    from harness.policies.sampler import Asked, Sampler
     from harness.training.config import TrialConfig
     from harness.training.setup import Trial
 
@@ -32,15 +35,40 @@ def rehearse(config: TrialConfig, prompt: int) -> dict[str, Any]:
     from harness.training.loop import step
     from harness.training.setup import make, open_sandbox
 
-    endless = config.model_copy(update={"budget": BudgetConfig(compute=1e18)})
+    endless = _share(config.model_copy(update={"budget": BudgetConfig(compute=1e18)}))
     with open_sandbox(endless) as (task, sandbox):
         trial = make(endless, task, sandbox)
         _make_worst(trial, prompt)
+        if config.sampler.engine != "builtin":
+            trial.context.sampler._sampler = _made_up(trial)  # noqa: SLF001 - as if an engine had answered
         began = time.perf_counter()
         metrics, _ = step(trial.context, trial.lag, 0)
         seconds = time.perf_counter() - began
         _evaluation(trial, prompt)
     return {"seconds": seconds, "updates": metrics["updates"], "peak": _peak(config.policy.device)}
+
+
+def _share(config: TrialConfig) -> TrialConfig:
+    """The trial with one rank's share of the prompts, and without its engine."""
+    prompts = -(-config.sampling.prompts // config.resources.ranks)
+    changed = {
+        "sampling": config.sampling.model_copy(update={"prompts": prompts}),
+        "sampler": config.sampler.model_copy(update={"engine": "builtin"}),
+        "resources": config.resources.model_copy(update={"ranks": 1}),
+    }
+    return config.model_copy(update=changed)
+
+
+def _made_up(trial: Trial) -> Sampler:
+    """A sampler whose completions are one token over and over, to their limits."""
+    from harness.policies.sampler import Sampler
+
+    class MadeUp(Sampler):
+        def _write(self, asked: Asked, rows: Tensor, key: int, out: Written) -> None:  # noqa: ARG002 - no noise
+            out.ids[rows] = self.policy.encode_prompt("1")[-1]
+            out.lengths[rows] = asked.limit[rows]
+
+    return MadeUp(trial.context.policy)
 
 
 def _make_worst(trial: Trial, prompt: int) -> None:
@@ -69,13 +97,16 @@ def lengthened(ids: tuple[int, ...], length: int) -> tuple[int, ...]:
 
 
 def _evaluation(trial: Trial, prompt: int) -> None:
+    from harness.policies.limits import MAX_CACHE
     from harness.policies.rollouts import Request
     from harness.policies.sampler import Sampler
 
     config, policy = trial.config, trial.context.policy
     longest = config.evaluation.max_tokens or config.sampling.max_tokens
     ids = lengthened(tuple(policy.encode_prompt("1", config.policy.system)), prompt)
-    requests = [Request(f"rehearsal-{i}", ids, 1, max_tokens=longest) for i in range(config.evaluation.batch)]
+    fitting = max(1, MAX_CACHE // ((len(ids) + longest) * policy.backbone.cache_bytes))  # the rest comes after these
+    count = min(config.evaluation.batch, fitting)
+    requests = [Request(f"rehearsal-{i}", ids, 1, max_tokens=longest) for i in range(count)]
     Sampler(policy).generate(requests, seed=0, step=0, stream="rehearsal")
 
 

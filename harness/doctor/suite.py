@@ -185,7 +185,12 @@ class SuiteChecks:
         from harness.suites.schema import parse_bytes
 
         free = available(self.suite.policy.device)
-        said = self.suite.limits.memory
+        said, sampler = self.suite.limits.memory, self.suite.sampler
+        beside = (
+            sampler.engine == "vllm" and sampler.vllm.server is None and self.suite.policy.device.startswith("cuda")
+        )
+        if free is not None and beside:
+            free = int(free * (1 - sampler.vllm.gpu_memory))  # the engine has the rest of the GPU
         found = [] if free is None else [free // self.workers]
         return min(found if said is None else [*found, parse_bytes(said)], default=None)
 

@@ -139,6 +139,39 @@ def test_the_dearest_step_is_lived_through(model, tmp_path):
     assert re.match(r"grpo\(beta=0.1\) at the longest lengths took .* s and \d.* GiB of ", step.text)
 
 
+def test_a_rehearsal_needs_no_engine_and_is_one_ranks(model, monkeypatch):
+    from harness.doctor import rehearse
+    from harness.policies.sampler import Sampler
+
+    asked = []
+    generate = Sampler.generate
+
+    def noting(self, requests, **options):
+        found = generate(self, requests, **options)
+        asked.append((type(self).__name__, len(found), found.lengths.unique().tolist(), bool(found.truncated.all())))
+        return found
+
+    monkeypatch.setattr(Sampler, "generate", noting)
+    served = {"engine": "vllm", "vllm": {"server": "http://127.0.0.1:1"}}
+    (trial, *_) = trials(suite(model, sampler=served, resources={"ranks": 2}))
+    outcome = rehearse.rehearse(trial, 30)
+    assert outcome["updates"] == 1
+    assert asked == [("MadeUp", 8, [8], True), ("Sampler", 8, [8], True)]
+
+
+def test_an_evaluation_is_rehearsed_as_far_as_it_is_decoded_side_by_side(model, monkeypatch):
+    from harness.doctor import rehearse
+    from harness.policies.policy import Policy
+    from harness.policies.sampler import Sampler
+
+    counts = []
+    monkeypatch.setattr(Sampler, "generate", lambda _, requests, **__: counts.append(len(requests)))
+    monkeypatch.setattr("harness.policies.limits.MAX_CACHE", 3 * 38 * Policy.load(model).backbone.cache_bytes)
+    (trial, *_) = trials(suite(model))
+    rehearse._evaluation(SimpleNamespace(config=trial, context=SimpleNamespace(policy=Policy.load(model))), 30)
+    assert counts == [3]
+
+
 def test_every_row_of_a_rehearsal_is_as_long_as_can_be_and_trains(model):
     from harness.doctor import rehearse
     from harness.training.loop import step
