@@ -17,7 +17,7 @@ Relative files are looked up beside the YAML file. `like: gsm8k` stands on a bun
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -153,13 +153,9 @@ class DatasetTask(Task):
         read_row = problem_of(self.settings, fields, self._verifier.readable)
         found: dict[Split, list[Problem]] = {}
         for split, source in sources.items():
-            rows = self._rows(source)
-            kept = [row for row in rows if self._keeps(fields, row)]
-            found[split] = [problem for row in kept if (problem := read_row(row)) is not None]
-            counts.rows += len(rows)
-            counts.left_out += len(rows) - len(kept)
+            found[split] = self._read(source, fields, read_row, counts)
         found = rehearsed(found, self.settings)
-        counts.unreadable = counts.rows - counts.left_out - sum(map(len, found.values()))
+        counts.unreadable = counts.rows - counts.left_out - counts.duplicates - sum(map(len, found.values()))
         placed = place(found, counts)
         if not any(placed.values()):
             raise HarnessError(
@@ -168,6 +164,24 @@ class DatasetTask(Task):
             )
         self.counts = counts
         return placed
+
+    def _read(
+        self, source: str, fields: Fields, read_row: Callable[[Row], Problem | None], counts: Counts
+    ) -> list[Problem]:
+        """The problems of a split; of equal ones the first, as some data repeat every row a hundred times.
+
+        Those with programs stay for now: the first may be left out yet, and the second be good.
+        """
+        found: dict[str, Problem] = {}
+        for at, row in enumerate(self._rows(source)):
+            counts.rows += 1
+            if not self._keeps(fields, row):
+                counts.left_out += 1
+            elif (problem := read_row(row)) is not None:
+                key = f"{at}" if self.needs_sandbox else problem.key
+                counts.duplicates += key in found
+                found.setdefault(key, problem)
+        return list(found.values())
 
     def _keeps(self, fields: Fields, row: Row) -> bool:
         return all(fields.value(row, "keep", name) in allowed for name, allowed in self.settings.keep.items())
@@ -178,7 +192,7 @@ class DatasetTask(Task):
         names = self.settings.files or {"train": "train", "test": "test"}
         return {split: split for split in SPLITS if split in names}
 
-    def _rows(self, source: str) -> list[Row]:
+    def _rows(self, source: str) -> Iterable[Row]:
         settings = self.settings
         if settings.path is not None:
             return hub_rows(settings.path, settings.subset, source, settings.revision, self.name)

@@ -7,7 +7,7 @@ import gzip
 import importlib.util
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,15 @@ def package_folder(package: str, task: str) -> Path:
     return Path(next(iter(found.submodule_search_locations)))
 
 
-def hub_rows(path: str, subset: str | Sequence[str] | None, split: str, revision: str | None, task: str) -> list[Row]:
-    """The rows of a Hugging Face data set, of several configurations in turn. HarnessError where it is not reached."""
+def hub_rows(
+    path: str, subset: str | Sequence[str] | None, split: str, revision: str | None, task: str
+) -> Iterator[Row]:
+    """The rows of a Hugging Face data set, of several configurations in turn, read as they are asked for.
+
+    HarnessError where it is not reached.
+    """
     import datasets
 
-    rows: list[Row] = []
     for one in [subset] if subset is None or isinstance(subset, str) else subset:
         try:
             data = datasets.load_dataset(path, one, split=split, revision=revision)
@@ -66,8 +70,7 @@ def hub_rows(path: str, subset: str | Sequence[str] | None, split: str, revision
                 f"task {task!r}: data set {path!r} cannot be read ({reason}); run it where the Hugging Face hub"
                 " answers, set HF_HOME to a cache that holds it, or give files"
             ) from error
-        rows += [dict(row) for row in data]
-    return rows
+        yield from map(dict, data)
 
 
 def _lines(text: str) -> list[Row]:

@@ -1,6 +1,7 @@
 """Data sets as tasks."""
 
 import json
+import weakref
 
 import pytest
 
@@ -249,3 +250,25 @@ def test_chat_messages_nested_columns_and_marks(tmp_path):
         some, problem, "Answer: 4", "Answer: 5\nAnswer: 4\nDone", "Answer:", "Answer: 5", "\\boxed{4} Answer: 5"
     )
     assert columns == {"correct": [1, 1, 0, 0, 1], "format": [1, 1, 0, 1, 1]}
+
+
+def test_rows_that_are_repeated_are_read_one_by_one_and_held_once(monkeypatch):
+    """As in DAPO-Math-17k, whose rows come a hundred times."""
+    alive = []
+
+    class Rows(dict):
+        def __init__(self, n):
+            super().__init__(question=f"What is {n % 3} and {n % 3}?", answer=str(2 * (n % 3)))
+            alive.append(weakref.ref(self))
+
+    def hub(*_):
+        for n in range(300):
+            assert sum(ref() is not None for ref in alive) <= 2
+            yield Rows(n)
+
+    monkeypatch.setattr("harness.tasks.hf.hub_rows", hub)
+    task = DatasetTask(
+        name="again", path="a/b", splits={"test": "test"}, question="question", answer="answer", verify="number"
+    )
+    assert [p.answer for p in task.problems("test")] == ["0", "2", "4"]
+    assert (task.counts.rows, task.counts.duplicates, task.counts.unreadable) == (300, 297, 0)
