@@ -72,17 +72,24 @@ def memory_plan(
     return Plan(held, training, sampling_takes, size.files, (rows, sampled), tokens)
 
 
-def largest_micro_batch(
-    config: TrialConfig, size: Size, prompt: int, limit: int, *, needs: Collection[str] = ()
-) -> int:
+def largest_micro_batch(config: TrialConfig, size: Size, prompt: int, limit: int) -> int:
     """The largest micro-batch, up to the suite's own, whose plan stays within `limit` bytes; 0 where none does."""
+    needs, hooks = asked_by(config)
     low, high = 0, config.learner.micro_batch
     while low < high:
         middle = (low + high + 1) // 2
         learner = config.learner.model_copy(update={"micro_batch": middle})
-        fits = memory_plan(config.model_copy(update={"learner": learner}), size, prompt, needs=needs).peak <= limit
-        low, high = (middle, high) if fits else (low, middle - 1)
+        plan = memory_plan(config.model_copy(update={"learner": learner}), size, prompt, needs=needs, hooks=hooks)
+        low, high = (middle, high) if plan.peak <= limit else (low, middle - 1)
     return low
+
+
+def asked_by(config: TrialConfig) -> tuple[Collection[str], Collection[str]]:
+    """The needs and hooks of a trial's stack, which take memory too."""
+    from harness.host import build_stack, discover
+
+    stack = build_stack(config.method, discover(config.plugins))
+    return stack.needs, {hook for seat in stack.seats for hook in seat.info.hooks}
 
 
 def ran_out(error: BaseException) -> bool:

@@ -111,6 +111,13 @@ def test_the_largest_micro_batch_is_the_largest():
     assert largest_micro_batch(config, QWEN, 200, 2**20) == 0
 
 
+def test_the_advice_knows_that_a_reference_takes_memory_too():
+    with_it = settings().model_copy(update={"method": "grpo(beta=0.1)"})
+    limit = memory_plan(with_it, QWEN, 200, needs={"reference"}).peak - 1
+    best = largest_micro_batch(with_it, QWEN, 200, limit)
+    assert best < with_it.learner.micro_batch == largest_micro_batch(settings(), QWEN, 200, limit)
+
+
 def test_errors_that_mean_no_memory():
     assert ran_out(torch.OutOfMemoryError("CUDA out of memory"))
     assert ran_out(MemoryError())
