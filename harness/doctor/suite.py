@@ -65,6 +65,9 @@ class SuiteChecks:
 
             if not torch.cuda.is_available():
                 yield Finding(FIX, "device", f"policy.device is {policy.device}, and torch sees no CUDA here")
+            elif torch.cuda.device_count() < self.suite.resources.ranks:
+                count, ranks = torch.cuda.device_count(), self.suite.resources.ranks
+                yield Finding(FIX, "device", f"resources.ranks is {ranks}, a GPU each, and torch sees {count}")
 
     def model(self) -> Iterator[Finding]:
         from harness.policies.hub import commit_of

@@ -21,6 +21,7 @@ def check_suite(suite: Suite) -> list[str]:
     from harness.policies.registry import resolve
     from harness.tasks.load import load_task
 
+    _refuse_sharing(suite)
     tasks = [load_task(share.task, share.options) for share in suite.tasks]
     if suite.tuning is not None:
         for task in tasks:
@@ -55,6 +56,16 @@ def check_suite(suite: Suite) -> list[str]:
     if not any((dict(task.reward_weights) | suite.reward_weights).get(column) for task in tasks for column in columns):
         notes.append("reward_weights: every column of the tasks weighs 0, so only rewards that a method adds can train")
     return [*(note for task in tasks for note in task.notes()), *notes]
+
+
+def _refuse_sharing(suite: Suite) -> None:
+    """What does not go with weights divided over ranks, said before all trials fail of it."""
+    if not suite.resources.sharded or suite.resources.ranks == 1:
+        return
+    if suite.policy.lora is not None:
+        raise UsageError("resources.sharded does not go with policy.lora: drop one of them")
+    if suite.sampler.engine != "builtin":
+        raise UsageError("resources.sharded is for sampler.engine: builtin, as others read whole weights; drop one")
 
 
 def _refuse_overlap(tasks: Sequence[Task], who: str) -> None:

@@ -139,6 +139,16 @@ def test_the_dearest_step_is_lived_through(model, tmp_path):
     assert re.match(r"grpo\(beta=0.1\) at the longest lengths took .* s and \d.* GiB of ", step.text)
 
 
+def test_every_rank_needs_a_gpu(model, monkeypatch, tmp_path):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    for ranks, said in ((2, []), (4, ["resources.ranks is 4, a GPU each, and torch sees 2"])):
+        checks = SuiteChecks(
+            suite(model, policy={"model": model, "device": "cuda"}, resources={"ranks": ranks}), tmp_path
+        )
+        assert [one.text for one in found(checks, "extras")] == said
+
+
 def test_a_rehearsal_needs_no_engine_and_is_one_ranks(model, monkeypatch):
     from harness.doctor import rehearse
     from harness.policies.sampler import Sampler

@@ -38,6 +38,16 @@ def test_splits_that_share_problems_are_refused(monkeypatch):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("settings", "other"),
+    [({"policy": {"lora": {"rank": 4}}}, "policy.lora"), ({"sampler": {"engine": "vllm"}}, "sampler.engine: builtin")],
+)
+def test_what_does_not_go_with_divided_weights_is_said_before_anything_runs(settings, other):
+    with pytest.raises(UsageError, match=f"resources.sharded .*{other}"):
+        check_suite(suite(resources={"ranks": 2, "sharded": True}, **settings))
+    check_suite(suite(resources={"sharded": True}, **settings))  # one process divides nothing
+
+
 def test_what_one_task_trains_on_no_other_tests(tmp_path):
     rows = [json.dumps({"question": f"{i}+1=", "answer": i + 1}) for i in range(100)]
 
