@@ -35,7 +35,7 @@ class RayExecutor:
         interrupt: runtime.Interrupt | None = None,
         deadline: float | None = None,
     ) -> list[Outcome]:
-        """As the local executor's; `workers=None`: as many as the cluster has room for now.
+        """As the local executor's; `workers=None`: as many as the cluster has room for now, at a vLLM server one.
 
         Raises UsageError where no node could run a trial.
         """
@@ -44,7 +44,9 @@ class RayExecutor:
         wanted = ray_cluster.demand(jobs[0].config)
         ray_cluster.check_room(self.ray, wanted)
         interrupt = runtime.Interrupt() if interrupt is None else interrupt
-        count = workers or max(1, ray_cluster.places(self.ray, wanted))
+        sampler = jobs[0].config.sampler
+        served = sampler.engine == "vllm" and sampler.vllm.server is not None
+        count = workers or (1 if served else max(1, ray_cluster.places(self.ray, wanted)))
         return Run(
             self.ray, jobs, share=self.share, workers=count, observer=observer, interrupt=interrupt, deadline=deadline
         ).outcomes()

@@ -5,11 +5,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from harness.files import read_json, write_json
+from harness.suites import ray_executor
 from harness.suites.expand import trials
 from harness.suites.run import clean, clean_targets, execute, plan, side_by_side
 from harness.suites.status import status_of
@@ -158,6 +160,15 @@ def test_trials_that_would_be_in_each_others_way_run_one_at_a_time(suite, monkey
     assert side_by_side(suite(policy__device="cuda")) == 1
     served = suite(sampler__engine="vllm", sampler__vllm__server="http://127.0.0.1:8000")
     assert side_by_side(served) == 1
+    counts = []
+    run = SimpleNamespace(outcomes=list)
+    monkeypatch.setattr(ray_executor, "Run", lambda *_, workers, **__: counts.append(workers) or run)
+    monkeypatch.setattr(ray_executor.ray_cluster, "check_room", lambda *_: None)
+    monkeypatch.setattr(ray_executor.ray_cluster, "places", lambda *_: 7)
+    for one in (suite(), served):
+        jobs = [SimpleNamespace(config=trials(one, str)[0])]
+        ray_executor.RayExecutor(None).run_jobs(jobs, workers=None, observer=None)
+    assert counts == [7, 1]
 
 
 def test_states_are_read_from_files(run, tmp_path, suite):
