@@ -28,6 +28,8 @@ def clean(
     from harness.suites.run import clean_targets
 
     store = options.run_directory(suite, out)
+    if methods:
+        options.stacks("--methods", methods)
     targets = clean_targets(store, methods)
     for target in targets:
         print(target)

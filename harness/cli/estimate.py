@@ -72,6 +72,8 @@ def _hardware(text: str) -> list[str]:
     from harness.estimate import HARDWARE
 
     names = {"all": list(HARDWARE), "none": []}.get(text, [name.strip() for name in text.split(",")])
+    if not any(names) and text != "none":
+        raise UsageError(f"--hardware {text}: names none; there is {', '.join(HARDWARE)}, and all or none of them")
     for name in names:
         if name not in HARDWARE:
             raise UsageError(f"--hardware {name}: unknown; there is {', '.join(HARDWARE)}.{nearest(name, HARDWARE)}")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import options
 from harness.errors import UsageError
 
 __all__ = ["register"]
@@ -59,9 +60,7 @@ def lab(  # noqa: PLR0917 -- typer reads options from the signature
 
 def _chosen(asked: list[str], installed: list[str]) -> list[str]:
     """The stacks asked for; the baseline is always one of them."""
-    from harness.host import split_methods
-
-    named = [stack for text in asked for stack in split_methods(text)]
+    named = [stack for text in asked for stack in options.stacks("METHODS", text)]
     found = installed if named == ["all"] else named
     return list(dict.fromkeys([BASELINE, *found]))
 

@@ -13,7 +13,7 @@ from harness.errors import UsageError, nearest
 if TYPE_CHECKING:
     from harness.suites.store import RunDirectory
 
-__all__ = ["folder", "run_directory", "shard", "suite_name", "value"]
+__all__ = ["folder", "run_directory", "shard", "stacks", "suite_name", "value"]
 
 T = TypeVar("T")
 
@@ -35,6 +35,16 @@ def folder(option: str, path: Path) -> Path:
     if not os.access(path, os.W_OK):
         raise UsageError(f"{option} {path}: may not be written; name another folder")
     return path
+
+
+def stacks(option: str, text: str) -> list[str]:
+    """The stacks of a list with commas. Raises UsageError where it names none."""
+    from harness.host import split_methods
+
+    found = split_methods(text)
+    if not found:
+        raise UsageError(f"{option} {text}: names no method; write stacks with commas, as in dapo,gdpo+f-grpo(gamma=2)")
+    return found
 
 
 def shard(text: str) -> tuple[int, int]:

@@ -140,9 +140,7 @@ def load(
 
     overrides: dict[str, Any] = {}
     if methods:
-        from harness.host import split_methods
-
-        overrides["methods"] = split_methods(methods)
+        overrides["methods"] = options.stacks("--methods", methods)
     if seeds:
         overrides["seeds"] = options.value("--seeds", seeds, parse_seeds)
     if sandbox:

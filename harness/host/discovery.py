@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.host.api import mismatch
 from harness.host.autoload import Autoload, normal
 from harness.host.catalogue import Catalogue
-from harness.host.entry import Entry
+from harness.host.entry import Entry, file_module
 from harness.host.info import SLUG, slug_of
 from harness.host.reading import Card
 from harness.host.source_cache import SourceCache
@@ -28,8 +28,8 @@ Point = importlib.metadata.EntryPoint
 def discover(plugin_files: Sequence[str | Path] = ()) -> Catalogue:
     """Every method of the installed distributions and of the given files. Imports none of them.
 
-    Raises UsageError for a file that is not there, is not Python, or has no `@method` class, and for an environment
-    that names distributions which are not installed.
+    Raises UsageError for a file that is not there, is not Python, or has no `@method` class (UnusablePlugin where its
+    import fails, which is tried then alone), and for an environment that names distributions which are not installed.
     """
     autoload = Autoload.read()
     found = points(GROUP)
@@ -113,6 +113,8 @@ def _from_file(file: Path, label: str, cache: SourceCache) -> list[Entry]:
     cards, error, missing = cache.describe_file(file)
     if error:
         raise UsageError(f"plugin file {str(file)!r} {error}")
+    if not cards and not missing:
+        file_module(file)  # what stops its import is what to tell, not what was not reached
     if not cards:
         hint = f", and it {missing}" if missing else "; what it imports from elsewhere does not count"
         raise UsageError(f"plugin file {str(file)!r} has no class decorated with @method{hint}")

@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from harness.errors import PluginError, UnusablePlugin
 from harness.host.reading import Card, Parameter
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "file_module"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,10 +86,9 @@ class Entry:
         if self.refused or self.disabled:
             raise UnusablePlugin(f"{whose} {self.error}")
         place = f"{self.path if self.from_file else self.module}:{self.attr}"
+        own = file_module(self.path) if self.path and self.from_file else None
         try:
-            found: Any = (
-                _file_module(self.path) if self.path and self.from_file else importlib.import_module(self.module)
-            )
+            found: Any = own or importlib.import_module(self.module)
             for part in self.attr.split("."):
                 found = getattr(found, part)
         except PluginError as error:
@@ -108,8 +108,21 @@ def _kind(value: Any) -> str:
     return f"an instance of {name}" if hasattr(type(value), "info") else f"a {name}"
 
 
-def _file_module(path: Path) -> ModuleType:
-    """The module of a plugin file; executed once per content, under a name that cannot clash."""
+def file_module(path: Path) -> ModuleType:
+    """The module of a plugin file. Raises UnusablePlugin, in the same words whichever of its methods was asked for."""
+    try:
+        return _executed(path)
+    except PluginError as error:
+        raise UnusablePlugin(f"plugin file {str(path)!r}: {error}") from error
+    except (Exception, SystemExit) as error:  # a script without a guard ends the process on import
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = f", line {lines[-1]}" if lines else ""
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UnusablePlugin(f"plugin file {str(path)!r} cannot be imported{line}: {text}") from error
+
+
+def _executed(path: Path) -> ModuleType:
+    """The module; executed once per content, under a name that cannot clash."""
     name = f"harness_plugin_{path.stem}_{hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ TAGS = {
 
 
 def log(study: Study, files: Sequence[Path], uri: str) -> str:
-    """Write the study, replacing what an earlier one said of the same methods; gives the page of its runs.
+    """Write the study, replacing what an earlier one said of the same methods; gives their place, see `where`.
 
     Raises HarnessError where the store cannot be reached; the files are written already.
     """
@@ -53,7 +54,14 @@ def log(study: Study, files: Sequence[Path], uri: str) -> str:
         if stale is not None:
             store.delete_run(stale.info.run_id)
         put(store, done, board, None)
-    return runs_page(str(ident), uri if uri.startswith("http") else "")
+    return where(str(ident), uri)
+
+
+def where(experiment: str, uri: str) -> str:
+    """The page of the study's runs on a server; of a file, which has no pages until it is served, how to open it."""
+    if uri.startswith("http"):
+        return runs_page(experiment, uri)
+    return f"experiment {EXPERIMENT!r}; `harness ui --tracking-uri {shlex.quote(uri)}` opens it"
 
 
 def _row(study: Study, method: str) -> MlflowRow:

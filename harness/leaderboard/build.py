@@ -147,6 +147,11 @@ def choose_baseline(asked: str | None, trials: Sequence[Trial], suite: dict[str,
     known = aliases(trials)
     wanted = asked or suite.get("baseline") or next(m for m in [*methods, *methods[:1]] if role_of(m) == "method")
     chosen = known.get(str(wanted), str(wanted))
+    if chosen == UNTRAINED and chosen not in methods:
+        raise UsageError(
+            f"--baseline {UNTRAINED}: a board compares with a method that trained; its row {UNTRAINED!r} has "
+            f"these scores, and `harness compare METHOD {UNTRAINED} SUITE` holds a method against them"
+        )
     if chosen not in methods:
         raise UsageError(f"no method {wanted!r} to compare with.{instead(str(wanted), methods)}")
     return chosen

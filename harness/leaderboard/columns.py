@@ -136,7 +136,10 @@ def select(board: Board, names: str) -> list[Column]:
     by_name = {column.title.lower(): column for column in known}
     by_name |= {column.explained.lower(): column for column in known if not column.explained.startswith("*")}
     chosen = [by_name["method"]]
-    for asked in filter(None, (part.strip().lower() for part in names.split(","))):
+    wanted = [part.strip().lower() for part in names.split(",") if part.strip()]
+    if not wanted:
+        raise UsageError(f"--columns {names}: names no column; write headings with commas between, or `all`")
+    for asked in wanted:
         if asked not in by_name:
             raise UsageError(f"--columns {asked}: no such column.{nearest(asked, by_name)} `all` shows what there is.")
         chosen.append(by_name[asked])

@@ -26,7 +26,10 @@ class Layer:
         self.origins = origins
 
     def where(self, path: Key) -> str:
-        """The place of `path`, or of the closest key above it."""
+        """The place of `path`, or of the closest key above it; options within it first."""
+        said = [place for key, place in self.origins.items() if key[: len(path)] == path and place.startswith("--")]
+        if path and said:  # a section is at fault as a whole: what the command line put into it comes first
+            return ", ".join(dict.fromkeys(said))
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
@@ -94,6 +97,8 @@ def apply_set(layer: Layer, text: str) -> None:
     path = name.split(".")
     if path[0] in _REPLACED_WHOLE and len(path) > 1:
         layer.data[path[0]] = {}
+        for other in [other for other in layer.origins if other[:1] == (path[0],)]:
+            del layer.origins[other]
     target: Any = layer.data
     for depth, part in enumerate(path[:-1]):
         target = _child(target, part, ".".join(path[: depth + 1]), text)

@@ -25,6 +25,7 @@ from harness.training.config import (
     Section,
     TaskShare,
     VerifierConfig,
+    parse_bytes,
 )
 from harness.tuning.settings import FIRST_SEED, TuningConfig
 
@@ -90,13 +91,6 @@ class Suite(Section):
                 raise ValueError(f"a method is one text with its parameters in parentheses, as {name}(x=1)")  # noqa: TRY004 -- pydantic's
         return value
 
-    @field_validator("limits", "resources")
-    @classmethod
-    def _memory(cls, value: Limits | Resources) -> Limits | Resources:
-        if value.memory is not None:
-            parse_bytes(value.memory)
-        return value
-
     @field_validator("tuning")
     @classmethod
     def _apart(cls, value: TuningConfig | None, info: ValidationInfo) -> TuningConfig | None:
@@ -144,15 +138,6 @@ def parse_amount(text: str) -> float:
     if not amount:
         raise ValueError(f"{text.strip()} lets a trial spend nothing; write 200000, 200k or 1.5M")
     return amount
-
-
-def parse_bytes(text: str) -> int:
-    """4GiB -> 4294967296; binary (KiB, MiB, GiB) and decimal (KB, MB, GB) units. Raises ValueError."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgKMG]?)(i?)[bB]?\s*", text)
-    if not found:
-        raise ValueError(f"{text!r} is no size; write it as 4GiB or 800MB")
-    base = 1024 if found[3] else 1000
-    return int(float(found[1]) * base ** ["", "k", "m", "g"].index(found[2].lower()))
 
 
 def parse_seeds(value: int | str) -> tuple[int, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 __all__ = [
     "BudgetConfig", "EvaluationConfig", "LearnerConfig", "Limits", "LoraConfig", "OptimizerConfig", "PolicyConfig",
     "Resources", "SamplerConfig", "SamplingConfig", "TaskShare", "TrialConfig", "Tuned", "VerifierConfig", "VllmConfig",
+    "parse_bytes",
 ]  # fmt: skip
 
 
@@ -159,11 +161,28 @@ class EvaluationConfig(Section):
     shots: int | None = Field(None, ge=0)  # examples before a problem of lm-eval; None: the task's own number
 
 
+def parse_bytes(text: str) -> int:
+    """4GiB -> 4294967296; binary (KiB, MiB, GiB) and decimal (KB, MB, GB) units. Raises ValueError."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgKMG]?)(i?)[bB]?\s*", text)
+    if not found:
+        raise ValueError(f"{text!r} is no size; write it as 4GiB or 800MB")
+    base = 1024 if found[3] else 1000
+    return int(float(found[1]) * base ** ["", "k", "m", "g"].index(found[2].lower()))
+
+
+def _size(text: str) -> str:
+    parse_bytes(text)
+    return text
+
+
+Size = Annotated[str, AfterValidator(_size)]
+
+
 class Limits(Section):
     """When a trial is given up."""
 
     seconds: float = Field(3600, gt=0)
-    memory: str | None = None
+    memory: Size | None = None
 
 
 class Resources(Section):
@@ -174,7 +193,7 @@ class Resources(Section):
 
     cpus: float | None = Field(None, ge=0, description="Cores that Ray sets aside; without it, threads x ranks.")
     gpus: float | None = Field(None, ge=0, description="GPUs that Ray sets aside; without it, one a rank on CUDA.")
-    memory: str | None = Field(None, description="Memory that Ray sets aside; without it, limits.memory.")
+    memory: Size | None = Field(None, description="Memory that Ray sets aside; without it, limits.memory.")
     ranks: int = Field(1, ge=1, description="Processes of one machine that train a trial together, a GPU each.")
     sharded: bool = Field(False, description="Divide weights and moments over ranks, for models that do not fit.")
     retries: int = Field(2, ge=0, description="How often a trial is taken up again whose worker or node Ray lost.")

@@ -62,6 +62,25 @@ def test_dry_run_prints_the_suite_resolved(capsys, tmp_path):
     assert Suite.load(file).seeds == (1, 3)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "tiny", "--dry-run", "--methods", ","],
+        ["clean", "small", "--yes", "--methods", " , "],
+        ["lab", ",", "--no-tracking"],
+        ["estimate", "tiny", "--hardware", ","],
+    ],
+)
+def test_a_list_that_names_nothing_is_an_error(capsys, runs, monkeypatch, command):
+    """Not the default, and not a run of the baseline alone."""
+    monkeypatch.chdir(runs)
+    extra = ["--out", str(runs)] if command[0] == "clean" else []
+    code, _, err = outcome(capsys, *command, *extra)
+    assert code == 2
+    assert ": names no" in err
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["status", "clean"])
 def test_an_exported_board_is_no_directory_of_runs(capsys, runs, command):
     (runs / "small" / "trials.csv").write_text("method,seed\n")

@@ -72,6 +72,15 @@ def test_mlflow_holds_a_run_a_method_and_is_brought_up_to_date(tmp_path: Path) -
     assert len(runs) == 4
 
 
+def test_what_is_said_of_mlflow_can_be_opened() -> None:
+    from harness.lab.track import where
+
+    assert where("3", "http://board:5000").startswith("http://board:5000/#/experiments/3/runs")
+    assert where("3", "sqlite:///runs of mine/mlflow.db") == (
+        "experiment 'gradient lab'; `harness ui --tracking-uri 'sqlite:///runs of mine/mlflow.db'` opens it"
+    )
+
+
 @pytest.mark.slow
 def test_a_study_in_worker_processes() -> None:
     study = run_study(["grpo(beta=0)", "rloo", "ppo"], [REFERENCE, Setting(group_size=2)], workers=2)

@@ -107,6 +107,7 @@ def test_suite_by_name_file_or_directory(out, tmp_path, monkeypatch):
         (["leaderboard", "tiny", "--target", "45"], "scores are shares"),
         (["leaderboard", "tiny", "--reduce", "median"], "mean or iqm"),
         (["leaderboard", "tiny", "--baseline", "dr-gpro"], "Did you mean 'dr-grpo'"),
+        (["leaderboard", "tiny", "--baseline", "untrained"], "`harness compare METHOD untrained SUITE`"),
         (["leaderboard", "nowhere.yaml"], "no suite file"),
         (["compare", GRPO, "dr-grp", "tiny"], "Did you mean 'dr-grpo'"),
         (["ui"], "no MLflow store"),

@@ -226,6 +226,9 @@ def test_columns_are_chosen_by_heading(tmp_path):
         "method", "to target", "score", "pass@4",
     ]  # fmt: skip
     assert [column.title for column in select(made, "all")] == [column.title for column in columns(made)]
+    assert [column.title for column in select(made, "method")] == ["method"]
+    with pytest.raises(UsageError, match="--columns , : names no column"):
+        select(made, ", ")
     with pytest.raises(UsageError, match=r"--columns to taget: no such column. Did you mean 'to target'"):
         select(made, "to taget")
 
