@@ -96,6 +96,7 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
 
         check_first_step(search_trials(planned))
         print(cost(planned), file=sys.stderr)
+    options.folder("--out", planned.store.path)
     uri = "" if no_tracking or part[1] > 1 else prepare_tracking(planned, tracking_uri)
     with place(executor, ray_address) as run_on, mirror(planned.store.path, uri) as on_end:
         report = execute(

@@ -39,7 +39,7 @@ def artifact_root(uri: str) -> str | None:
 
 def client(uri: str) -> MlflowClient:
     """A client of the store. Never MLflow's fluent interface: its global state belongs to the user's own code."""
-    if uri.startswith(("file:", "/", ".")):
+    if uri.startswith(("file:", "/", ".")) or not (":" in uri or uri.startswith("databricks")):
         raise UsageError(
             f"--tracking-uri {uri}: MLflow no longer keeps plain files; use sqlite:///PATH.db or a server's URL"
         )
@@ -56,7 +56,11 @@ def prepare_store(uri: str) -> None:
     """
     path = database(uri)
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            other = "name another with --tracking-uri, or go without (--no-tracking)"
+            raise UsageError(f"MLflow store {path}: {path.parent} is no folder ({error.strerror}); {other}") from None
         refuse_other_files(path)
     with reachable(uri), exclusively(path), quietly("mlflow.store.db.utils", "alembic"):  # migrations are no news
         client(uri).search_experiments(max_results=1)

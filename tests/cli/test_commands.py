@@ -15,6 +15,7 @@ from harness.suites.run import Report
 from harness.suites.schema import Suite
 from harness.suites.store import RunDirectory
 from harness.suites.worker import Job
+from harness.tracking import prepare_store
 from harness.training.config import BudgetConfig, TrialConfig
 from tests.cli.test_main import outcome
 
@@ -79,6 +80,31 @@ def test_a_list_that_names_nothing_is_an_error(capsys, runs, monkeypatch, comman
     assert code == 2
     assert ": names no" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("sqlite:///{}/taken/mlflow.db", "MLflow store .*taken is no folder .*--no-tracking"),
+        ("nonsense", "--tracking-uri nonsense: .*use sqlite:///PATH.db or a server's URL"),
+    ],
+)
+def test_a_store_that_cannot_be_opened_is_told_before_training(tmp_path, uri, says):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(UsageError, match=says):
+        prepare_store(uri.format(tmp_path))
+
+
+def test_runs_cannot_be_kept_inside_a_file(capsys, tmp_path, monkeypatch):
+    (tmp_path / "taken").write_text("a file")
+    (tmp_path / "small.yaml").write_text(SUITE)
+    for check in ("suites.preflight.check_suite", "suites.first_step.check_first_step", "suites.memory.said"):
+        monkeypatch.setattr(f"harness.{check}", lambda *_: ())
+    monkeypatch.setattr("harness.suites.executor.prepare_workers", lambda **_: None)
+    monkeypatch.setattr("harness.suites.run.execute", lambda *_, **__: pytest.fail("nothing may train"))
+    code, _, err = outcome(capsys, "run", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "taken" / "runs"))
+    assert code == 2
+    assert "name a folder that can be written" in err
 
 
 @pytest.mark.parametrize("command", ["status", "clean"])
