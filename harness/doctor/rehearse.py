@@ -97,14 +97,15 @@ def lengthened(ids: tuple[int, ...], length: int) -> tuple[int, ...]:
 
 
 def _evaluation(trial: Trial, prompt: int) -> None:
-    from harness.policies.limits import MAX_CACHE
+    from harness.policies.limits import cache_limit
     from harness.policies.rollouts import Request
     from harness.policies.sampler import Sampler
 
     config, policy = trial.config, trial.context.policy
     longest = config.evaluation.max_tokens or config.sampling.max_tokens
     ids = lengthened(tuple(policy.encode_prompt("1", config.policy.system)), prompt)
-    fitting = max(1, MAX_CACHE // ((len(ids) + longest) * policy.backbone.cache_bytes))  # the rest comes after these
+    room = cache_limit(policy.n_params)
+    fitting = max(1, room // ((len(ids) + longest) * policy.backbone.cache_bytes))  # the rest comes after these
     count = min(config.evaluation.batch, fitting)
     requests = [Request(f"rehearsal-{i}", ids, 1, max_tokens=longest) for i in range(count)]
     Sampler(policy).generate(requests, seed=0, step=0, stream="rehearsal")

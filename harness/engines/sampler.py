@@ -118,10 +118,13 @@ class EngineSampler:
 
 
 def save(policy: Policy, folder: Path) -> None:
-    """Write the policy, into new files: an engine may still have the old ones mapped into its memory."""
+    """Write the policy, into new files: an engine may still have the old ones mapped into its memory.
+
+    In bfloat16 where the engine computes in it: it would round them itself, and half as many bytes are written.
+    """
     for file in folder.glob("*.safetensors"):
         file.unlink()
-    policy.save(folder)
+    policy.save(folder, torch.bfloat16 if policy.precision == "bfloat16" else None)
 
 
 def tempered(rollouts: Rollouts, policy: Policy) -> Rollouts:

@@ -98,13 +98,16 @@ class Policy:
             stop=settings.stop, manner=manner,
         )  # fmt: skip
 
-    def save(self, directory: str | Path) -> None:
-        """Write model and tokenizer as a directory that transformers (and `load`) can read; an adapter is merged."""
-        if self.adapted:
-            plain = without_adapter(self.model)
-            plain.save_pretrained(directory, state_dict=merged_weights(self.model))
-        else:
-            self.model.save_pretrained(directory)
+    def save(self, directory: str | Path, dtype: torch.dtype | None = None) -> None:
+        """Write model and tokenizer as a directory that transformers (and `load`) can read; an adapter is merged.
+
+        Weights are rounded to `dtype`, or written as they are (merged ones in float32).
+        """
+        weights = merged_weights(self.model) if self.adapted else None
+        if dtype is not None:
+            weights = _rounded(self.model.state_dict() if weights is None else weights, dtype)
+        model = without_adapter(self.model) if self.adapted else self.model
+        model.save_pretrained(directory, state_dict=weights)
         self.tokenizer.save_pretrained(directory)
 
     def save_adapter(self, directory: str | Path, base: str | None = None, revision: str | None = None) -> None:
@@ -297,6 +300,18 @@ def _device(name: str) -> torch.device:
         if (device.index or 0) >= count:
             raise UsageError(f"policy.device {name!r}: torch sees {count} CUDA devices here; give cpu or one of them")
     return device
+
+
+def _rounded(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Floating numbers in `dtype`, on the CPU; tied tensors stay tied, so that they are written once."""
+    done: dict[tuple[int, torch.Size], Tensor] = {}
+    found = {}
+    for name, x in tensors.items():
+        key = (x.data_ptr(), x.shape)
+        if key not in done:
+            done[key] = x.to("cpu", dtype) if x.is_floating_point() else x
+        found[name] = done[key]
+    return found
 
 
 def _hashed(state: Any, tensors: Mapping[str, Tensor]) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from harness.policies.limits import LIMIT, MAX_CACHE, MAX_ROWS
+from harness.policies.limits import LIMIT, MAX_ROWS, cache_limit
 
 if TYPE_CHECKING:
     from harness.policies.size import Size
@@ -125,11 +125,13 @@ def out_of_memory(config: TrialConfig, limit: int | None = None) -> str:
 
 
 def sampled_rows(config: TrialConfig, size: Size, prompt: int) -> int:
-    """How many completions the sampler decodes side by side: a matter of shapes, never of free memory."""
+    """How many completions the sampler of a rank decodes side by side: a matter of shapes, never of free memory."""
     sampling, evaluation = config.sampling, config.evaluation
-    wanted = max(sampling.prompts * sampling.group_size, evaluation.batch)
+    trained = sampling.prompts * sampling.group_size if config.sampler.engine == "builtin" else 0
+    wanted = -(-max(trained, evaluation.batch) // config.resources.ranks)
     capacity = prompt + max(sampling.max_tokens, evaluation.max_tokens or 0)
-    return min(wanted, MAX_ROWS, max(1, MAX_CACHE // (capacity * cache_bytes(config, size))))
+    room = cache_limit(size.parameters + size.adapter)
+    return min(wanted, MAX_ROWS, max(1, room // (capacity * cache_bytes(config, size))))
 
 
 def cache_bytes(config: TrialConfig, size: Size) -> int:

@@ -176,7 +176,8 @@ def test_an_evaluation_is_rehearsed_as_far_as_it_is_decoded_side_by_side(model, 
 
     counts = []
     monkeypatch.setattr(Sampler, "generate", lambda _, requests, **__: counts.append(len(requests)))
-    monkeypatch.setattr("harness.policies.limits.MAX_CACHE", 3 * 38 * Policy.load(model).backbone.cache_bytes)
+    room = 3 * 38 * Policy.load(model).backbone.cache_bytes
+    monkeypatch.setattr("harness.policies.limits.cache_limit", lambda _: room)
     (trial, *_) = trials(suite(model))
     rehearse._evaluation(SimpleNamespace(config=trial, context=SimpleNamespace(policy=Policy.load(model))), 30)
     assert counts == [3]

@@ -331,14 +331,16 @@ def test_a_colocated_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     engine.load(tmp_path)
     loads = ("reload_weights", {"weights_path": str(tmp_path)})
     assert fake.calls == [loads, ("repack_heads", None), "reset"]
-    engine.close()
-    assert fake.calls[-1] == "shutdown"
-    assert fake.processes[0].poll() is not None  # it does not end by itself, and is ended
     with pytest.raises(UsageError, match=r"may take 13 tokens, and vLLM was started for 12"):
         engine.write([dataclasses.replace(JOB, limit=10)], ())
     engine.llm.empties = False
     with pytest.raises(HarnessError, match=r"did not take new weights .*prefix cache"):
         engine.load(tmp_path)
+    engine.close()
+    assert fake.calls[-1] == "shutdown"
+    assert fake.processes[0].poll() is not None  # it does not end by itself, and is ended
+    with pytest.raises(HarnessError, match=r"engine failed while it wrote \(.*is dead\)"):
+        engine.write([JOB], ())
 
 
 def test_what_vllm_raises_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

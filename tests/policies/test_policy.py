@@ -133,6 +133,18 @@ def test_saved_loaded_and_digested(tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("tie", [True, False])
+def test_saved_in_bfloat16_it_is_rounded_once_and_half_as_large(tmp_path, tie):
+    policy = tiny_policy(tie=tie)
+    policy.save(tmp_path / "whole")
+    policy.save(tmp_path / "half", torch.bfloat16)
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "half")]
+    assert sizes[1] < 0.6 * sizes[0]
+    loaded = Policy.load(tmp_path / "half").model.state_dict()
+    for name, x in policy.model.state_dict().items():
+        assert torch.equal(loaded[name], x.to(torch.bfloat16).float()), name
+
+
 def test_a_clone_is_frozen_and_stays():
     policy = tiny_policy()
     clone = policy.clone()
