@@ -74,13 +74,18 @@ def repeatable(task: Task) -> None:
 
 
 def columns(task: Task) -> None:
-    """`score_texts` gives the declared columns, finite, one value a text, whatever the text is."""
+    """`score_texts` gives the declared columns, one value a text, whatever the text is; NaN where one does not apply.
+
+    Not in the column that says what is correct: NaN there means that the verifier failed.
+    """
     problems, texts = _completions(task)
     scored = _scored(task, problems, texts, [False] * len(texts))
     _require(set(scored) == set(task.columns), f"score_texts gives {sorted(scored)}, the task declares {task.columns}")
     for name, values in scored.items():
         _require(values.shape == (len(texts),), f"column {name!r} has shape {values.shape}, not ({len(texts)},)")
-        _require(np.isfinite(values).all(), f"column {name!r} is not finite")
+        _require(not np.isinf(values).any(), f"column {name!r} holds an infinite value")
+        failed = name == task.correct_column and np.isnan(values).any()
+        _require(not failed, f"column {name!r} says what is correct and is NaN, as where a verifier failed")
     _require(task.correct_column in task.columns, f"correct_column {task.correct_column!r} is no column")
     named = {*task.columns, *task.token_column_names}
     _require(
@@ -97,8 +102,12 @@ def order(task: Task) -> None:
     turned = _scored(task, problems[::-1], texts[::-1], [False] * len(texts))
     alone = _scored(task, problems[:1], texts[:1], [False])
     for name, values in scored.items():
-        _require(np.array_equal(values, turned[name][::-1]), f"column {name!r} depends on the order of the texts")
-        _require(np.array_equal(values[:1], alone[name]), f"column {name!r} depends on what is scored beside it")
+        _require(
+            np.array_equal(values, turned[name][::-1], equal_nan=True),
+            f"column {name!r} depends on the order of the texts",
+        )
+        same = np.array_equal(values[:1], alone[name], equal_nan=True)
+        _require(same, f"column {name!r} depends on what is scored beside it")
 
 
 def truncation(task: Task) -> None:

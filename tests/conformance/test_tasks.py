@@ -61,6 +61,22 @@ class Infinite(Echo):
         return {"correct": np.array([1 / len(text) if text else np.inf for text in texts])}
 
 
+class Partial(Echo):
+    """A style that only right answers have; nobody else's is scored."""
+
+    columns = ("correct", "style")
+    reward_weights = {"correct": 1.0, "style": 0.1}  # noqa: RUF012
+
+    def score_texts(self, problems, texts, truncated, *, sandbox=None):
+        found = super().score_texts(problems, texts, truncated)
+        return found | {"style": np.where(found["correct"] > 0, 1.0, np.nan)}
+
+
+class Silent(Echo):
+    def score_texts(self, problems, texts, truncated, *, sandbox=None):
+        return {"correct": np.full(len(texts), np.nan)}
+
+
 class Relative(Echo):
     def score_texts(self, problems, texts, truncated, *, sandbox=None):
         lengths = np.array([len(text) for text in texts], dtype=float)
@@ -85,11 +101,18 @@ def test_a_sound_task_passes(check):
     TASK_CHECKS[check](Echo())
 
 
+@pytest.mark.parametrize("check", ["columns", "order", "truncation"])
+def test_a_column_may_not_apply_to_every_text(check):
+    """NaN, as running accepts it."""
+    TASK_CHECKS[check](Partial())
+
+
 @pytest.mark.parametrize(
     ("task", "check"),
     [
         (Leaky, "splits"), (Doubled, "splits"), (Wandering, "repeatable"), (Undeclared, "columns"),
-        (Infinite, "columns"), (Relative, "order"), (Lenient, "truncation"), (Ragged, "token-columns"),
+        (Infinite, "columns"), (Silent, "columns"), (Relative, "order"), (Lenient, "truncation"),
+        (Ragged, "token-columns"),
     ],
 )  # fmt: skip
 def test_a_fault_fails_its_check(task, check):
