@@ -49,10 +49,12 @@ def rehearse(config: TrialConfig, prompt: int) -> dict[str, Any]:
 
 
 def _share(config: TrialConfig) -> TrialConfig:
-    """The trial with one rank's share of the prompts, and without its engine."""
-    prompts = -(-config.sampling.prompts // config.resources.ranks)
+    """The trial with one rank's share of the prompts and of what an evaluation writes, and without its engine."""
+    ranks = config.resources.ranks
+    prompts, batch = -(-config.sampling.prompts // ranks), -(-config.evaluation.batch // ranks)
     changed = {
         "sampling": config.sampling.model_copy(update={"prompts": prompts}),
+        "evaluation": config.evaluation.model_copy(update={"batch": batch}),
         "sampler": config.sampler.model_copy(update={"engine": "builtin"}),
         "resources": config.resources.model_copy(update={"ranks": 1}),
     }
