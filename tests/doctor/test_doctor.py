@@ -166,7 +166,7 @@ def test_a_rehearsal_needs_no_engine_and_is_one_ranks(model, monkeypatch):
     (trial, *_) = trials(suite(model, sampler=served, resources={"ranks": 2}))
     outcome = rehearse.rehearse(trial, 30)
     assert outcome["updates"] == 1
-    assert asked == [("MadeUp", 8, [8], True), ("Sampler", 8, [8], True)]
+    assert asked == [("MadeUp", 8, [8], True), ("Sampler", 4, [8], True)]
 
 
 def test_an_evaluation_is_rehearsed_as_far_as_it_is_decoded_side_by_side(model, monkeypatch):
