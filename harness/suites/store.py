@@ -69,33 +69,49 @@ class RunDirectory:
     def record(self, suite: Suite, stacks: Sequence[str]) -> Suite:
         """Write the suite beside its runs: with `stacks` for its methods, together with what was there before.
 
-        Raises UsageError when what was there ran under other settings: their numbers would not be comparable.
+        Raises UsageError when what was there ran under other settings: their numbers would not be comparable. Where
+        nothing ran yet, other settings take its place.
         """
-        before = self.suite() if self.has_trials() else None
-        methods, seeds, plugins = tuple(stacks), suite.seeds, suite.plugins
-        if before is not None:
-            self._refuse_other_settings(before, suite)
-            methods = tuple(dict.fromkeys((*before.methods, *methods)))
-            seeds = tuple(sorted({*before.seeds, *seeds}))
-            plugins = tuple(dict.fromkeys((*before.plugins, *plugins)))
-        whole = suite.model_copy(update={"methods": methods, "seeds": seeds, "plugins": plugins})
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_text(self.suite_file, whole.to_yaml())
+        with locked(self.path):  # another `harness run` may add its methods at this moment
+            methods, seeds, plugins = tuple(stacks), suite.seeds, suite.plugins
+            before = self._before(suite)
+            if before is not None:
+                methods = tuple(dict.fromkeys((*before.methods, *methods)))
+                seeds = tuple(sorted({*before.seeds, *seeds}))
+                plugins = tuple(dict.fromkeys((*before.plugins, *plugins)))
+            whole = suite.model_copy(update={"methods": methods, "seeds": seeds, "plugins": plugins})
+            write_text(self.suite_file, whole.to_yaml())
         return whole
 
-    def _refuse_other_settings(self, before: Suite, suite: Suite) -> None:
-        there, here = _flat(before.resolved()), _flat(suite.resolved())
-        changed = [
-            f"{key} is {there.get(key)!r} there and {here.get(key)!r} now"
-            for key in dict.fromkeys([*there, *here])
-            if key.split(".")[0] not in _FREE and there.get(key) != here.get(key)
-        ]
+    def _before(self, suite: Suite) -> Suite | None:
+        """The suite that was recorded here, if its rows belong to this one's."""
+        ran = self.has_trials()
+        try:
+            before = self.suite()
+        except HarnessError:
+            if ran:
+                raise
+            return None
+        changed = [] if before is None else _changed(before, suite)
+        if changed and not ran:
+            return None
         if changed:
             more = f" (and {len(changed) - 2} more)" if len(changed) > 2 else ""
             raise UsageError(
                 f"{self.path} holds runs of other settings: {'; '.join(changed[:2])}{more}; "
                 f"give another directory with --out, or remove them with `harness clean {suite.name}`"
             )
+        return before
+
+
+def _changed(before: Suite, suite: Suite) -> list[str]:
+    """The settings that must not differ between runs of one board, and do."""
+    there, here = _flat(before.resolved()), _flat(suite.resolved())
+    return [
+        f"{key} is {there.get(key)!r} there and {here.get(key)!r} now"
+        for key in dict.fromkeys([*there, *here])
+        if key.split(".")[0] not in _FREE and there.get(key) != here.get(key)
+    ]
 
 
 def _flat(data: Any, stem: str = "") -> dict[str, Any]:

@@ -1,5 +1,6 @@
 import multiprocessing
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -64,3 +65,22 @@ def test_a_directory_is_held_by_one_process(tmp_path):
     with locked(tmp_path):  # waits for it
         pass
     process.join()
+
+
+def test_methods_of_runs_that_begin_together_are_all_recorded(tmp_path, suite):
+    store, stacks = RunDirectory(tmp_path / "small"), ["dapo", "gspo", "rloo", "remax", "gdpo", "cispo"]
+    with ThreadPoolExecutor(len(stacks)) as pool:
+        list(pool.map(lambda stack: store.record(suite(), [stack]), stacks))
+    assert sorted(store.suite().methods) == sorted(stacks)
+
+
+def test_other_settings_take_the_place_of_those_that_nothing_ran_under(tmp_path, suite):
+    store = RunDirectory(tmp_path / "small")
+    store.record(suite(), ["dapo"])
+    assert store.record(suite(budget={"compute": 20_000}), ["gspo"]).methods == ("gspo",)
+    store.suite_file.write_text("name: [")
+    assert store.record(suite(), ["rloo"]).methods == ("rloo",)
+    begin(store, suite)
+    assert store.record(suite(), ["dapo"]).methods == ("rloo", "dapo")
+    with pytest.raises(UsageError, match="holds runs of other settings: budget"):
+        store.record(suite(budget={"compute": 20_000}), ["gspo"])
