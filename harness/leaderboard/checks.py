@@ -12,6 +12,7 @@ from harness.leaderboard.hacking import hacking_warnings
 from harness.leaderboard.matrix import Matrix
 from harness.leaderboard.mismatch import mismatch_notes
 from harness.leaderboard.model import under_placebo
+from harness.leaderboard.still import still_notes
 from harness.leaderboard.trials import Trial
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def check(scores: Matrix, rows: Sequence[Row], baseline: str) -> tuple[list[str]
         *few_steps_notes(trials),
         *failure_notes(rows),
         *missing_notes(rows),
+        *still_notes(trials),
         *collapse_notes(scores),
         *truncation_notes(trials),
         *mismatch_notes(trials),
