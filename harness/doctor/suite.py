@@ -35,7 +35,8 @@ class SuiteChecks:
         """By the subject under which a fault of the check itself is told."""
         found: dict[str, Check] = {
             "suite": self.settings, "extras": self.extras, "model": self.model, "tasks": self.tasks,
-            "sandbox": self.sandbox, "budget": self.budget, "disk": self.disk, "memory": self.memory,
+            "prompts": self.prompts, "sandbox": self.sandbox, "budget": self.budget, "disk": self.disk,
+            "memory": self.memory,
         }  # fmt: skip
         return found if self.quick else {**found, "step": self.step}
 
@@ -72,16 +73,24 @@ class SuiteChecks:
     def model(self) -> Iterator[Finding]:
         from harness.policies.hub import commit_of
         from harness.policies.registry import resolve
-        from harness.suites.room import check_room
-        from harness.tasks.load import load_task
+        from harness.policies.size import check_files
 
         policy = self.suite.policy
         path = resolve(policy.model, policy.revision)
         commit = commit_of(path)
+        check_files(path)
         yield Finding(
             OK, "model", f"{policy.model}: {_numbers(policy)} in {path}" + (f", commit {commit}" if commit else "")
         )
-        text = self._text
+
+    def prompts(self) -> Iterator[Finding]:
+        """How they are written, how long they are, what ends a completion."""
+        from harness.policies.registry import resolve
+        from harness.suites.room import check_room
+        from harness.tasks.load import load_task
+
+        policy, text = self.suite.policy, self._text
+        path = resolve(policy.model, policy.revision)
         kind = "the tokenizer's chat template" if text.chat else "plain prompts"
         if text.chat and policy.system is not None and not text.takes_system:
             kind += ", which takes no system's turn: it stands in front of the user's"
@@ -100,6 +109,8 @@ class SuiteChecks:
             split = self.suite.evaluation.split
             counts = ", ".join(f"{len(task.problems(name))} {name}" for name in ("train", split))
             yield Finding(OK, "task", f"{share.task}: {counts} problems")
+            for note in task.notes():
+                yield Finding(WARN, "task", note)
 
     def sandbox(self) -> Iterator[Finding]:
         from harness.suites.preflight import check_suite

@@ -47,6 +47,11 @@ def load_tokenizer(name: str | Path, revision: str | None = None) -> Any:
     from transformers import AutoTokenizer
 
     path = resolve(name, revision)
+    if not any(path.glob("*token*")) and not any(path.glob("vocab*")) and not any(path.glob("*.model")):
+        raise HarnessError(
+            f"policy {str(name)!r}: {path} has no tokenizer (tokenizer.json, as a rule); "
+            "put it there with its save_pretrained"
+        )
     with _one_line(name, path):
         return AutoTokenizer.from_pretrained(path, local_files_only=True)
 

@@ -76,6 +76,11 @@ def _here(name: str | Path) -> Path | None:
         return path
     for path in (models_directory() / str(name), Path(name).expanduser()):
         if is_model(path):
+            if (path / "checkpoints").is_dir() and (path / "status.json").is_file():
+                raise UsageError(
+                    f"policy model {str(name)!r} is the directory of a trial, not of a model; write its policy with "
+                    f"`harness models export {path} DIRECTORY` and give that"
+                )
             return path
     return None
 

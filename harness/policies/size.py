@@ -16,7 +16,7 @@ from harness.policies.registry import resolve
 if TYPE_CHECKING:
     from harness.policies.load import Settings
 
-__all__ = ["Size", "shapes", "size_of"]
+__all__ = ["Size", "check_files", "shapes", "size_of"]
 
 LEAN = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"}  # most of these; `llama.is_lean` looks closer
 NAMES = {  # what configurations call it
@@ -79,6 +79,22 @@ def size_of(settings: Settings) -> Size:
         lean=plain and set(config.get("architectures") or ()) <= LEAN,
         **found,
     )
+
+
+def check_files(directory: Path) -> None:
+    """Raise HarnessError where a safetensors file of a directory is damaged: its header is read, and its length."""
+    for file in sorted(directory.glob("*.safetensors")):
+        size = file.stat().st_size
+        try:
+            with file.open("rb") as content:
+                length = struct.unpack("<Q", content.read(8))[0]
+                header = json.loads(content.read(min(length, size)))
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        except (struct.error, ValueError, TypeError, KeyError, AttributeError, IndexError):
+            raise HarnessError(f"{file} is no safetensors file, or is damaged; fetch or save it again") from None
+        needed = 8 + length + max(ends, default=0)
+        if size < needed:
+            raise HarnessError(f"{file} is cut short: {size} bytes of {needed}; fetch or save it again")
 
 
 def shapes(directory: Path) -> Iterator[tuple[str, tuple[int, ...]]]:

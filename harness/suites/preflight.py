@@ -19,6 +19,7 @@ def check_suite(suite: Suite) -> list[str]:
     Raises UsageError (a name is unknown) or HarnessError (this machine cannot), in one line.
     """
     from harness.policies.registry import resolve
+    from harness.policies.size import check_files
     from harness.tasks.load import load_task
 
     _refuse_sharing(suite)
@@ -28,6 +29,9 @@ def check_suite(suite: Suite) -> list[str]:
             if not task.problems(suite.tuning.split, 1):
                 raise UsageError(f"tuning: the task {task.name} has no {suite.tuning.split} problems to choose by")
     for task in tasks:
+        if not task.problems("train", 1):
+            why = f" ({'; '.join(task.notes())})" if task.notes() else ""
+            raise UsageError(f"task {task.name!r} has no training problems{why}; give it at least one")
         if not task.problems(suite.evaluation.split, 1):
             raise UsageError(
                 f"evaluation: the task {task.name!r} has no {suite.evaluation.split} problems; give it some"
@@ -40,7 +44,7 @@ def check_suite(suite: Suite) -> list[str]:
     if unknown:
         said = "reward_weights: no task of the suite has a column"
         raise Faults.of([UsageError(f"{said} {name!r}.{nearest(name, columns)}") for name in unknown])
-    resolve(suite.policy.model, suite.policy.revision)
+    check_files(resolve(suite.policy.model, suite.policy.revision))
     notes: list[str] = []
     programs = any(getattr(task, "needs_sandbox", False) for task in tasks)
     check_room(suite, tasks)

@@ -40,6 +40,11 @@ class RunDirectory:
         return cls((out or DEFAULT_OUT) / name)
 
     @property
+    def _out(self) -> str:
+        """The option that finds this directory again; empty where it lies in the default place."""
+        return "" if self.path.parent == DEFAULT_OUT else f" --out {self.path.parent}"
+
+    @property
     def suite_file(self) -> Path:
         """The resolved suite, every method and seed ever asked for included."""
         return self.path / "suite.yaml"
@@ -99,7 +104,7 @@ class RunDirectory:
             more = f" (and {len(changed) - 2} more)" if len(changed) > 2 else ""
             raise UsageError(
                 f"{self.path} holds runs of other settings: {'; '.join(changed[:2])}{more}; "
-                f"give another directory with --out, or remove them with `harness clean {suite.name}`"
+                f"give another directory with --out, or remove them with `harness clean {suite.name}{self._out}`"
             )
         return before
 

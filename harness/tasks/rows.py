@@ -74,7 +74,14 @@ def hub_rows(
 
 
 def _lines(text: str) -> list[Row]:
-    return [json.loads(line) for line in text.split("\n") if line.strip()]
+    rows = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError as error:  # its own line is always 1
+                raise ValueError(f"line {number} is no JSON ({error.msg}, column {error.colno})") from None
+    return rows
 
 
 def _table(file: Path) -> list[Row]:

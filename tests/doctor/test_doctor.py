@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -78,10 +79,10 @@ def test_a_broken_check_is_a_finding():
 
 def test_a_suite_that_is_fine(model, tmp_path):
     checks = SuiteChecks(suite(model), tmp_path, workers=1)
-    for name in ("suite", "model", "tasks", "sandbox", "budget", "disk", "memory"):
+    for name in ("suite", "model", "tasks", "prompts", "sandbox", "budget", "disk", "memory"):
         assert all(one.mark == OK for one in found(checks, name)), name
     assert "2 trials, 1 at a time" in found(checks, "suite")[0].text
-    assert "plain prompts; the longest has 13 tokens" in found(checks, "model")[1].text
+    assert "plain prompts; the longest has 13 tokens" in found(checks, "prompts")[0].text
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_a_suite_that_is_fine(model, tmp_path):
     [
         ({"policy": {"model": "owner/name"}}, "model", FIX, "harness models add owner/name"),
         ({"tasks": [{"task": "maths"}]}, "tasks", FIX, "math"),
-        ({"sampling": {"max_tokens": 500}}, "model", FIX, "set sampling.max_tokens to 499 at most"),
+        ({"sampling": {"max_tokens": 500}}, "prompts", FIX, "set sampling.max_tokens to 499 at most"),
         ({"budget": {"compute": 10}}, "budget", FIX, "give at least --budget"),
         ({"reward_weights": {"corect": 1.0}}, "sandbox", FIX, "Did you mean 'correct'"),
         ({"policy": {"device": "cuda"}}, "extras", FIX, "torch sees no CUDA here"),
@@ -124,11 +125,24 @@ def test_an_engine_that_is_missing(model, tmp_path, monkeypatch):
     assert found(SuiteChecks(suite(model, sampler=served), tmp_path), "extras") == []
 
 
+def test_faults_of_data_are_told_under_tasks_and_rows_left_out_are_counted(model, tmp_path):
+    rows = [{"question": f"{i}+1=", "answer": i + 1 if i else "one"} for i in range(30)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    options = {"name": "sums", "files": {"train": str(tmp_path / "rows.jsonl")}}
+    checks = SuiteChecks(suite(model, tasks=[{"task": "dataset", "options": options}]), tmp_path)
+    told = [(one.mark, one.text) for one in found(checks, "tasks")]
+    assert told[1] == (WARN, "sums: of 30 rows 1 have no answer that can be checked")
+    options["files"]["train"] = str(tmp_path / "nowhere.jsonl")
+    checks = SuiteChecks(suite(model, tasks=[{"task": "dataset", "options": options}]), tmp_path)
+    assert found(checks, "model")[0].mark == OK
+    assert [one.mark for one in found(checks, "tasks")] == [FIX]
+
+
 def test_a_policy_that_nothing_ends(tmp_path):
     policy = tiny_policy()
     policy.model.config.eos_token_id = policy.model.generation_config.eos_token_id = policy.tokenizer.eos_token = None
     policy.save(tmp_path / "model")
-    marks = {one.mark: one.text for one in found(SuiteChecks(suite(str(tmp_path / "model")), tmp_path), "model")}
+    marks = {one.mark: one.text for one in found(SuiteChecks(suite(str(tmp_path / "model")), tmp_path), "prompts")}
     assert "no token ends a completion" in marks[WARN]
 
 

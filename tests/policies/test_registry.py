@@ -1,7 +1,8 @@
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.policies import registry
+from harness.policies.load import load_tokenizer
 from harness.policies.random import tiny_policy
 
 
@@ -30,3 +31,17 @@ def test_unknown_names_name_the_nearest(models):
         registry.resolve("smollm-135m")
     with pytest.raises(UsageError, match=r"directory without config.json"):
         registry.resolve(models)
+
+
+def test_a_directory_of_a_trial_is_no_model(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    for name in ("config.json", "status.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(UsageError, match=r"directory of a trial.*harness models export"):
+        registry.resolve(tmp_path)
+
+
+def test_a_model_without_tokenizer_is_told_so(tmp_path):
+    tiny_policy().model.save_pretrained(tmp_path)
+    with pytest.raises(HarnessError, match="has no tokenizer"):
+        load_tokenizer(tmp_path)

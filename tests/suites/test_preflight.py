@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
+from harness.policies.random import tiny_policy
 from harness.suites.preflight import check_suite
 from harness.suites.schema import Suite
 from harness.tasks import load
@@ -27,6 +28,30 @@ def test_rows_that_were_left_out_are_told(tmp_path):
     options = {"name": "sums", "files": {"train": str(tmp_path / "rows.jsonl")}}
     notes = check_suite(suite(tasks=[{"task": "dataset", "options": options}]))
     assert notes == ["sums: of 30 rows 1 have no answer that can be checked"]
+
+
+def test_a_task_without_a_row_to_train_on_says_what_became_of_them(tmp_path):
+    for split, answer in (("train", "one"), ("test", 1)):
+        rows = [{"question": f"{i}+{split}=", "answer": answer} for i in range(5)]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    files = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
+    with pytest.raises(UsageError, match=r"'sums' has no training problems \(sums: of 10 rows 5 have no answer"):
+        check_suite(suite(tasks=[{"task": "dataset", "options": {"name": "sums", "files": files}}]))
+
+
+def test_damaged_weights_are_told_before_anything_runs(tmp_path):
+    model = tmp_path / "model"
+    tiny_policy().save(model)
+    chosen = suite(policy={"model": str(model)})
+    assert check_suite(chosen) == []
+    file = model / "model.safetensors"
+    whole = file.read_bytes()
+    for content, fault in (
+        (whole[:-1], f"cut short: {len(whole) - 1} bytes of {len(whole)}"), (whole[:20], "damaged"), (b"", "damaged"),
+    ):  # fmt: skip
+        file.write_bytes(content)
+        with pytest.raises(HarnessError, match=fault):
+            check_suite(chosen)
 
 
 def test_splits_that_share_problems_are_refused(monkeypatch):

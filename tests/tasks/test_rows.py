@@ -31,6 +31,7 @@ def test_a_field_of_a_table_may_have_lines(tmp_path):
         ("a.csv", b"q,a\n" + b"x" * 200_000, "field limit"),
         ("a.json", b"5", "cannot be read"),
         ("a.jsonl", b"\xff", "cannot be read"),
+        ("a.jsonl", b'{"q": 1}\n\n{q: 2}\n', "line 3 is no JSON"),
         ("a.jsonl.gz", gzip.compress(b'{"q": 1}\n' * 999, mtime=0)[:-20], "cannot be read"),
         ("a.jsonl.gz", b"no", "cannot be read"),
         ("a.parquet", b"no", "cannot be read"),
