@@ -93,8 +93,8 @@ def export(
     """Write what a trial has learned as a directory that transformers can load; an adapter is merged."""
     from harness.training.export import export as written
 
-    policy = written(trial, out, adapter=adapter)
-    kind = "its adapter" if adapter else f"{policy.n_params / 1e6:.1f}M parameters"
+    written(trial, out, adapter=adapter)
+    kind = "its adapter" if adapter else f"{_parameters(out) / 1e6:.1f}M parameters"
     print(f"wrote {kind} to {out}; `harness evaluate {out} --tasks ...` evaluates it")
 
 

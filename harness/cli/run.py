@@ -186,7 +186,7 @@ def finish(planned: Plan, report: Report, uri: str) -> None:
     if planned.shard[1] > 1:
         print(
             f"part {planned.shard[0]} of {planned.shard[1]} is over; "
-            f"`harness leaderboard {name} --rebuild` merges all parts"
+            f"`harness leaderboard {name}{planned.store.out_option} --rebuild` merges all parts"
         )
     elif report.skipped or report.outcomes or report.kept:
         try:

@@ -40,7 +40,7 @@ class RunDirectory:
         return cls((out or DEFAULT_OUT) / name)
 
     @property
-    def _out(self) -> str:
+    def out_option(self) -> str:
         """The option that finds this directory again; empty where it lies in the default place."""
         return "" if self.path.parent == DEFAULT_OUT else f" --out {self.path.parent}"
 
@@ -104,7 +104,7 @@ class RunDirectory:
             more = f" (and {len(changed) - 2} more)" if len(changed) > 2 else ""
             raise UsageError(
                 f"{self.path} holds runs of other settings: {'; '.join(changed[:2])}{more}; "
-                f"give another directory with --out, or remove them with `harness clean {suite.name}{self._out}`"
+                f"give another directory with --out, or remove them with `harness clean {suite.name}{self.out_option}`"
             )
         return before
 

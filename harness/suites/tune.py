@@ -68,7 +68,7 @@ def refuse_other_choice(store: RunDirectory, trials: Sequence[TrialConfig]) -> N
         if before is not None and before.get("values") != trial.tuned.model_dump(mode="json")["values"]:
             raise UsageError(
                 f"{store.trial(trial)} was run with other values than its search chooses now; start anew with "
-                f"`harness clean {trial.suite} --methods '{trial.row}'`"
+                f"`harness clean {trial.suite}{store.out_option} --methods '{trial.row}'`"
             )
 
 

@@ -44,6 +44,11 @@ def test_other_settings_are_refused_in_one_line(tmp_path, suite):
         store.record(suite(optimizer__lr=0.3), ["a"])
 
 
+def test_commands_that_messages_name_find_the_directory_again(tmp_path):
+    assert RunDirectory.of("small").out_option == ""
+    assert RunDirectory.of("small", tmp_path).out_option == f" --out {tmp_path}"
+
+
 def test_other_settings_are_fine_before_any_trial(tmp_path, suite):
     store = RunDirectory.of("small", tmp_path)
     store.record(suite(), ["a"])

@@ -159,7 +159,7 @@ def test_a_report_of_another_choice_is_refused(run):
     seed = path / "rloo" / "tuning" / f"trial-{record['chosen']['number']}" / "seed-1000"
     result = read_json(seed / "result.json")
     (seed / "result.json").write_text(json.dumps(result | {"score": 0.0}))
-    with pytest.raises(UsageError, match="other values than its search chooses now; start anew with `harness clean"):
+    with pytest.raises(UsageError, match=r"other values than its search chooses now; .*`harness clean \S+ --out"):
         run("methods=[rloo]")
 
 
