@@ -50,8 +50,8 @@ class Fields:
 
     def _missing(self, row: Row, key: str, name: str) -> UsageError:
         return UsageError(
-            f"task {self.task!r}: {key} names column {name!r}, which the data do not have; {_columns(row)};"
-            f" set {key} to one of them.{nearest(name, map(str, row))}"
+            f"task {self.task!r}: {key} names column {name!r}, which the data, or some rows, do not have; "
+            f"{_columns(row)}; set {key} to one of them.{nearest(name, map(str, row))}"
         )
 
 

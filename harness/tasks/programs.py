@@ -137,8 +137,18 @@ def program_text(text: str, prefix: str = "") -> str:
 
 
 def is_python(program: str) -> bool:
-    """Whether a text parses as Python."""
-    return parsed(program) is not None
+    """Whether a text is a program: it parses as Python, and does something.
+
+    Nothing at all, a number and "yes or no" parse, too, and would be paid for.
+    """
+    tree = parsed(program)
+    return tree is not None and not all(_says_nothing(statement) for statement in tree.body)
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    """Whether it is `pass`, or an expression that calls nothing."""
+    calls = any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return isinstance(statement, ast.Pass | ast.Expr) and not calls
 
 
 def parsed(source: str) -> ast.Module | None:

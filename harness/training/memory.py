@@ -115,13 +115,22 @@ def out_of_memory(config: TrialConfig, limit: int | None = None) -> str:
     except Exception:  # noqa: BLE001 - advice only: the fault that is told is another
         return f"{said}; give a smaller one (`harness doctor` measures which one fits)"
     if not fitting:
-        ways = "more memory, policy.lora, policy.gradient_checkpointing or a smaller sampling.max_tokens"
-        return f"{said}; by the plan no micro-batch fits into {gib(whole)} GiB: give {ways}"
+        ways = ["more memory", *_untried(config), "a smaller sampling.max_tokens"]
+        return (
+            f"{said}; by the plan no micro-batch fits into {gib(whole)} GiB: give {', '.join(ways[:-1])} or {ways[-1]}"
+        )
     if fitting >= micro:
         more = f"by the plan {micro} should fit into {gib(whole)} GiB, so something else holds memory"
         return f"{said}; {more}: give fewer --workers or a smaller one (`harness doctor` measures which one fits)"
     largest = f"the largest that fits into {gib(whole)} GiB by the plan is {fitting}"
     return f"{said}; {largest}: set learner.micro_batch to it (`harness doctor` measures it)"
+
+
+def _untried(config: TrialConfig) -> list[str]:
+    """Settings that save memory and that the trial does not have."""
+    policy = config.policy
+    tried = {"policy.lora": policy.lora is not None, "policy.gradient_checkpointing": policy.gradient_checkpointing}
+    return [name for name, there in tried.items() if not there]
 
 
 def sampled_rows(config: TrialConfig, size: Size, prompt: int) -> int:

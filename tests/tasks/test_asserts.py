@@ -163,6 +163,21 @@ def test_is_python():
     assert not is_python("(" * 5000)
 
 
+@pytest.mark.parametrize(
+    "text", ["", "\n", "# a thought", "pass", "42", "'a'\n42", "Hello", "Hello. World", "yes or no", "a, b"]
+)
+def test_what_does_nothing_is_no_program_though_it_parses(text):
+    assert not is_python(text)
+    assert is_python(f"{text}\nx = 1")
+
+
+@pytest.mark.parametrize(
+    "text", ["print(1)", "import sys", "x = 1", "f = lambda x: x", "class A: pass", "[print(x) for x in 'ab']"]
+)
+def test_what_does_something_is_one(text):
+    assert is_python(text)
+
+
 def test_a_data_set_of_programs(tmp_path, sandbox):
     (tmp_path / "mbpp.jsonl").write_text(
         '{"text": "Add k to all.", "test_list": ["assert add([1], 2) == [3]", "assert add([], 1) == []"]}\n'
@@ -182,7 +197,7 @@ def test_a_data_set_of_programs(tmp_path, sandbox):
     ]
     columns = task.score_texts([problem] * 4, texts, [False] * 4, sandbox=sandbox)
     assert columns["correct"].tolist() == [1, 0, 0, 0]
-    assert columns["format"].tolist() == [1, 1, 1, 1]
+    assert columns["format"].tolist() == [1, 1, 0, 1]
     with pytest.raises(HarnessError, match="sandbox"):
         task.score_texts([problem], texts[:1], [False])
     with pytest.raises(UsageError, match="tests names the field"):

@@ -148,6 +148,9 @@ def test_every_case_of_the_advice(config):
     trial = config()
     peak = memory_plan(trial, size_of(trial.policy), longest_prompt(trial)).peak
     assert "no micro-batch fits into 0.01 GiB: give more memory, policy.lora" in out_of_memory(trial, 10 * 2**20)
+    spared = trial.policy.model_copy(update={"gradient_checkpointing": True})
+    said = out_of_memory(trial.model_copy(update={"policy": spared}), 10 * 2**20)
+    assert "give more memory, policy.lora or a smaller sampling.max_tokens" in said  # what it has is no advice
     assert "something else holds memory" in out_of_memory(trial, 2 * peak)
     missing = trial.model_copy(update={"policy": PolicyConfig(model="nowhere")})
     assert "give a smaller one" in out_of_memory(missing, peak)
