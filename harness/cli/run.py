@@ -71,11 +71,14 @@ def run(  # noqa: PLR0917 -- typer reads options from the signature
     from harness.suites.executor import prepare_workers
     from harness.suites.first_step import check_first_step
     from harness.suites.memory import said as memory
+    from harness.suites.missing import check_machine
     from harness.suites.preflight import check_suite
     from harness.suites.run import execute, plan, side_by_side
     from harness.suites.stale import Present
 
     if not dry_run:
+        if executor == "local":
+            check_machine(chosen)
         for note in check_suite(chosen):
             print(note, file=sys.stderr)
         if executor == "local":

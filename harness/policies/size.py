@@ -16,7 +16,7 @@ from harness.policies.registry import resolve
 if TYPE_CHECKING:
     from harness.policies.load import Settings
 
-__all__ = ["Size", "check_files", "shapes", "size_of"]
+__all__ = ["Size", "check_files", "layers_of", "shapes", "size_of"]
 
 LEAN = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"}  # most of these; `llama.is_lean` looks closer
 NAMES = {  # what configurations call it
@@ -79,6 +79,19 @@ def size_of(settings: Settings) -> Size:
         lean=plain and set(config.get("architectures") or ()) <= LEAN,
         **found,
     )
+
+
+def layers_of(settings: Settings) -> list[str]:
+    """The names of the layers that an adapter can stand over, where files tell them; else none.
+
+    They do for the architectures of `LEAN`; other models may have other names in memory than in their files.
+    """
+    path = resolve(settings.model, settings.revision)
+    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    if not set(config.get("architectures") or ("?",)) <= LEAN:
+        return []
+    matrices = [name.removesuffix(".weight") for name, shape in shapes(path) if len(shape) == 2]
+    return sorted({name.rpartition(".")[2] for name in matrices} - {"embed_tokens"} | {"lm_head"})
 
 
 def check_files(directory: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import Faults, HarnessError, UsageError, nearest
+from harness.suites.missing import check_policy
 from harness.suites.room import check_room
 from harness.suites.schema import Suite
 from harness.tasks.base import SPLITS, Task
@@ -45,6 +46,7 @@ def check_suite(suite: Suite) -> list[str]:
         said = "reward_weights: no task of the suite has a column"
         raise Faults.of([UsageError(f"{said} {name!r}.{nearest(name, columns)}") for name in unknown])
     check_files(resolve(suite.policy.model, suite.policy.revision))
+    check_policy(suite)
     notes: list[str] = []
     programs = any(getattr(task, "needs_sandbox", False) for task in tasks)
     check_room(suite, tasks)
