@@ -142,7 +142,7 @@ def _search_jobs(todo: Plan, runner: str, present: Present | None) -> list[Job]:
     from harness.suites.tune import search_trials
 
     if present is not None:
-        refuse_stale([status_of(config, todo.store) for config in search_trials(todo)], present)
+        refuse_stale([status_of(config, todo.store) for config in search_trials(todo)], present, todo.store.out_option)
     states = [status_of(config, todo.store) for config in search_trials(todo)]
     return [Job(state.config, state.directory, runner) for state in states if not state.ended]
 
@@ -155,7 +155,7 @@ def _jobs(todo: Plan, runner: str, present: Present | None, report: Report) -> l
 
         configs = chosen_trials(todo)
     if present is not None:
-        refuse_stale([status_of(config, todo.store) for config in configs], present)
+        refuse_stale([status_of(config, todo.store) for config in configs], present, todo.store.out_option)
     jobs = []
     for config in configs:
         state = status_of(config, todo.store)

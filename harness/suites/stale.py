@@ -57,10 +57,11 @@ class Present:
         return TRAINING_SEMANTICS
 
 
-def refuse_stale(states: Iterable[TrialStatus], present: Present) -> None:
+def refuse_stale(states: Iterable[TrialStatus], present: Present, out: str = "") -> None:
     """Raise UsageError for a trial with a result, or on its way to one, that would be another one now.
 
-    A trial that failed and has changed since, as when its author mends the plugin, is removed: it begins anew.
+    A trial that failed and has changed since, as when its author mends the plugin, is removed: it begins anew. `out`
+    is the option that a command needs to find them.
     """
     for state in states:
         record = read_json(state.directory / "config.json")
@@ -72,7 +73,7 @@ def refuse_stale(states: Iterable[TrialStatus], present: Present) -> None:
         if state.status in FAILURES:
             shutil.rmtree(state.directory)
             continue
-        remedy = f"harness clean {state.config.suite} --methods '{state.config.row}'"
+        remedy = f"harness clean {state.config.suite}{out} --methods '{state.config.row}'"
         raise UsageError(
             f"{state.directory} was made with {' and '.join(changed)}; start anew with `{remedy}`, "
             "or give another directory with --out"

@@ -45,8 +45,10 @@ def test_a_trial_with_a_result_is_refused_and_a_failed_one_begins_anew(tmp_path,
     write_json(directory / "config.json", record(digest="older"))
     for result in ({"status": "done"}, {"status": "interrupted"}):
         write_json(directory / "result.json", result)
-        with pytest.raises(UsageError, match=r"another version of dr-grpo; start anew with `harness clean small"):
-            refuse_stale([status_of(config, store)], Now())
+        with pytest.raises(
+            UsageError, match=r"another version of dr-grpo; start anew with `harness clean small --out o "
+        ):
+            refuse_stale([status_of(config, store)], Now(), " --out o")
     write_json(directory / "result.json", {"status": "failed"})
     refuse_stale([status_of(config, store)], Now())
     assert not directory.exists()
