@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SuiteChecks"]
 
+ANSWER = 10.0  # seconds that a server may take to say what it serves
+
 
 class SuiteChecks:
     """The checks of one suite, each told apart from the others' faults."""
@@ -34,9 +36,9 @@ class SuiteChecks:
     def checks(self) -> dict[str, Check]:
         """By the subject under which a fault of the check itself is told."""
         found: dict[str, Check] = {
-            "suite": self.settings, "extras": self.extras, "model": self.model, "tasks": self.tasks,
-            "prompts": self.prompts, "sandbox": self.sandbox, "budget": self.budget, "disk": self.disk,
-            "memory": self.memory,
+            "suite": self.settings, "extras": self.extras, "server": self.server, "model": self.model,
+            "tasks": self.tasks, "prompts": self.prompts, "sandbox": self.sandbox, "budget": self.budget,
+            "disk": self.disk, "memory": self.memory,
         }  # fmt: skip
         return found if self.quick else {**found, "step": self.step}
 
@@ -50,6 +52,17 @@ class SuiteChecks:
 
         for subject, text in missing(self.suite):
             yield Finding(FIX, subject, text)
+
+    def server(self) -> Iterator[Finding]:
+        """A server that samples must answer, and serve a model."""
+        sampler = self.suite.sampler
+        if sampler.engine != "vllm" or sampler.vllm.server is None:
+            return
+        from harness.engines.server import Server
+
+        found = Server(sampler.vllm.server, min(sampler.vllm.timeout, ANSWER))
+        room = "" if found.room is None else f", {found.room} tokens of prompt and completion"
+        yield Finding(OK, "server", f"{found.url} serves {found.model}{room}")
 
     def model(self) -> Iterator[Finding]:
         from harness.policies.hub import commit_of

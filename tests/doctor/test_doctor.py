@@ -125,6 +125,24 @@ def test_an_engine_that_is_missing(model, tmp_path, monkeypatch):
     assert found(SuiteChecks(suite(model, sampler=served), tmp_path), "extras") == []
 
 
+def test_a_server_that_samples_answers(model, tmp_path, monkeypatch):
+    def asked(at):
+        served = {"engine": "vllm", "vllm": {"server": at}}
+        (finding,) = found(SuiteChecks(suite(model, sampler=served), tmp_path), "server")
+        return finding.mark, finding.text
+
+    mark, text = asked("http://127.0.0.1:1")
+    assert mark == FIX
+    assert "vLLM at http://127.0.0.1:1 does not answer" in text
+    served = {"data": [{"id": "a-model", "max_model_len": 4096}]}
+    monkeypatch.setattr("harness.engines.server.Server._ask", lambda *_: served)
+    assert asked("http://127.0.0.1:1") == (
+        OK,
+        "http://127.0.0.1:1 serves a-model, 4096 tokens of prompt and completion",
+    )
+    assert found(SuiteChecks(suite(model), tmp_path), "server") == []
+
+
 def test_faults_of_data_are_told_under_tasks_and_rows_left_out_are_counted(model, tmp_path):
     rows = [{"question": f"{i}+1=", "answer": i + 1 if i else "one"} for i in range(30)]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))

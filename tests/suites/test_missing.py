@@ -30,7 +30,7 @@ def suite(*sets):
     ],
 )
 def test_a_machine_without_it(monkeypatch, sets, said):
-    monkeypatch.setattr("harness.suites.missing.find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(UsageError, match=said) as raised:
         check_machine(suite(*sets))
@@ -38,14 +38,14 @@ def test_a_machine_without_it(monkeypatch, sets, said):
 
 
 def test_all_that_is_missing_is_told_at_once(monkeypatch):
-    monkeypatch.setattr("harness.suites.missing.find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(Faults) as raised:
         check_machine(suite("sampler.engine=vllm", "policy.lora={rank: 4}"))
     assert len(raised.value.lines) == 2
 
 
 def test_a_machine_with_it(monkeypatch):
-    monkeypatch.setattr("harness.suites.missing.find_spec", lambda _: "there")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: "there")
     check_machine(suite("sampler.engine=vllm", "policy.lora={rank: 4}", "policy.attention=flash_attention_2"))
 
 
