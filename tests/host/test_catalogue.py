@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -183,22 +182,15 @@ def test_a_stale_record_of_an_uninstalled_package_is_listed_and_hurts_nobody(ins
     assert build_stack("placebo", catalogue).canonical == "placebo"
 
 
-# -- speed -------------------------------------------------------------------------------------------------------------
+# -- what is cheap -----------------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_and_fifty_methods_are_listed_in_a_blink(install):
-    """What the listing adds to starting Python, with a warm cache, in seconds of the processor."""
+def test_a_hundred_and_fifty_methods_are_listed_and_none_is_opened(install):
     names = [f"zoo-{number}" for number in range(150)]
     modules = {f"m{number}": ALONE for number in range(150)}
     install("zoo-many", "1.0", modules, {name: f"m{number}:Parent" for number, name in enumerate(names)})
-    discover()
-    times = []
-    for _ in range(3):
-        began = time.process_time()
-        catalogue = discover()
-        times.append(time.process_time() - began)
-    assert set(names) <= set(catalogue)
-    assert min(times) < 0.25
+    assert set(names) <= set(discover())
+    assert not set(modules) & set(sys.modules)
 
 
 def test_listing_imports_neither_torch_nor_the_plugins():
