@@ -196,7 +196,7 @@ def _elsewhere(config: TrialConfig, work: Workload, model: Model, number: float,
         )
     console = Console(highlight=False)
     console.print(table)
-    if config.sampler.engine == "vllm" and config.sampler.vllm.server is not None:
+    if config.sampler.served:
         console.print(
             "Training is sampled by a vLLM server: its GPUs come on top, and it is taken as fast as one of them."
         )

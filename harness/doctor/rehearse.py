@@ -99,16 +99,15 @@ def lengthened(ids: tuple[int, ...], length: int) -> tuple[int, ...]:
 
 
 def _evaluation(trial: Trial, prompt: int) -> None:
-    from harness.policies.limits import cache_limit
+    from harness.policies.limits import side_by_side
     from harness.policies.rollouts import Request
     from harness.policies.sampler import Sampler
 
     config, policy = trial.config, trial.context.policy
     longest = config.evaluation.max_tokens or config.sampling.max_tokens
     ids = lengthened(tuple(policy.encode_prompt("1", config.policy.system)), prompt)
-    room = cache_limit(policy.n_params)
-    fitting = max(1, room // ((len(ids) + longest) * policy.backbone.cache_bytes))  # the rest comes after these
-    count = min(config.evaluation.batch, fitting)
+    fitting = side_by_side(policy.n_params, len(ids) + longest, policy.backbone.cache_bytes)
+    count = min(config.evaluation.batch, fitting)  # the rest comes after these
     requests = [Request(f"rehearsal-{i}", ids, 1, max_tokens=longest) for i in range(count)]
     Sampler(policy).generate(requests, seed=0, step=0, stream="rehearsal")
 

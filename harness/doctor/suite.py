@@ -194,10 +194,7 @@ class SuiteChecks:
 
         free = available(self.suite.policy.device)
         said, sampler = self.suite.limits.memory, self.suite.sampler
-        beside = (
-            sampler.engine == "vllm" and sampler.vllm.server is None and self.suite.policy.device.startswith("cuda")
-        )
-        if free is not None and beside:
+        if free is not None and sampler.colocated and self.suite.policy.device.startswith("cuda"):
             free = int(free * (1 - sampler.vllm.gpu_memory))  # the engine has the rest of the GPU
         found = [] if free is None else [free // self.workers]
         return min(found if said is None else [*found, parse_bytes(said)], default=None)

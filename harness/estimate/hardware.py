@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from harness.estimate.workload import Workload
-from harness.policies.limits import MAX_ROWS, cache_limit
+from harness.policies import limits
 
 __all__ = ["HARDWARE", "Hardware", "Model", "gpus_needed", "memory_needed", "trial_seconds"]
 
@@ -88,7 +88,7 @@ def trial_seconds(work: Workload, model: Model, gpu: Hardware, gpus: int = 1) ->
 def side_by_side(tokens: float, model: Model) -> int:
     """Completions that the built-in sampler decodes at a time: whose keys and values fit into its limit."""
     cache = model.cache or CACHE * math.sqrt(model.parameters / 1e9)
-    return min(MAX_ROWS, max(1, int(cache_limit(model.parameters) / (tokens * cache))))
+    return limits.side_by_side(model.parameters, tokens, cache)
 
 
 def decode_seconds(completions: float, longest: float, rows: int, model: Model, gpu: Hardware) -> float:

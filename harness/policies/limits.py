@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LIMIT", "MAX_CACHE", "MAX_ROWS", "cache_limit"]
+__all__ = ["LIMIT", "MAX_CACHE", "MAX_ROWS", "cache_limit", "side_by_side"]
 
 LIMIT = 2**26  # logits: 256 MiB of float32, 400 tokens of a vocabulary of 150,000
 MAX_ROWS = 1024  # sequences decoded side by side ...
@@ -15,3 +15,8 @@ def cache_limit(parameters: float) -> int:
     A model of seven billion parameters would else write eight completions of 2,000 tokens at a time.
     """
     return max(MAX_CACHE, 2 * int(parameters))
+
+
+def side_by_side(parameters: float, tokens: float, cache: float) -> int:
+    """Sequences of so many tokens that are decoded at one time, whose keys and values take `cache` bytes a token."""
+    return min(MAX_ROWS, max(1, int(cache_limit(parameters) // (tokens * cache))))

@@ -12,7 +12,7 @@ from harness.distributed.sharding import whole
 from harness.errors import UsageError
 from harness.policies.assemble import Written, assemble
 from harness.policies.draw import draw
-from harness.policies.limits import MAX_ROWS, cache_limit
+from harness.policies.limits import side_by_side
 from harness.policies.noise import key64, pass_key, uniforms_at
 from harness.policies.padding import pad_left
 from harness.policies.rollouts import Request, Rollouts
@@ -68,10 +68,10 @@ class Sampler:
         """Rows that have something to write, in pieces that fit; like context lengths together, to pad little."""
         rows = (asked.limit > 0).nonzero()[:, 0]
         capacity = int(asked.context_length.max()) + asked.width if len(asked) else 1
-        fitting = max(1, cache_limit(self.policy.n_params) // (capacity * self.policy.backbone.cache_bytes))
-        if len(rows) > min(fitting, MAX_ROWS):
+        fitting = side_by_side(self.policy.n_params, capacity, self.policy.backbone.cache_bytes)
+        if len(rows) > fitting:
             rows = rows[asked.context_length[rows].sort(stable=True)[1]]
-        return rows.split(min(fitting, MAX_ROWS)) if len(rows) else []
+        return rows.split(fitting) if len(rows) else []
 
     def _write(self, asked: Asked, rows: Tensor, key: int, out: Written) -> None:
         """Decode one chunk, to the end of its longest completion."""

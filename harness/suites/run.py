@@ -86,8 +86,7 @@ def side_by_side(suite: Suite) -> int:
 
     One on CUDA, where all would meet on the first GPU, and one at a server, where they would overwrite their weights.
     """
-    served = suite.sampler.engine == "vllm" and suite.sampler.vllm.server is not None
-    if served or suite.policy.device.startswith("cuda"):
+    if suite.sampler.served or suite.policy.device.startswith("cuda"):
         return 1
     return max(1, runtime.cores() // (suite.threads * suite.resources.ranks))
 

@@ -92,6 +92,16 @@ class SamplerConfig(Section):
     engine: Literal["builtin", "vllm"] = "builtin"
     vllm: VllmConfig = VllmConfig()
 
+    @property
+    def served(self) -> bool:
+        """Whether a server that is already there samples."""
+        return self.engine == "vllm" and self.vllm.server is not None
+
+    @property
+    def colocated(self) -> bool:
+        """Whether every trial starts an engine of its own."""
+        return self.engine == "vllm" and self.vllm.server is None
+
 
 class VerifierConfig(Section):
     """How reliable the verdicts are that methods train on: `flip` is the share that is wrong. Evaluation is exact."""

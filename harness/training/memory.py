@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from harness.policies.limits import LIMIT, MAX_ROWS, cache_limit
+from harness.policies.limits import LIMIT, side_by_side
 
 if TYPE_CHECKING:
     from harness.policies.size import Size
@@ -139,8 +139,7 @@ def sampled_rows(config: TrialConfig, size: Size, prompt: int) -> int:
     trained = sampling.prompts * sampling.group_size if config.sampler.engine == "builtin" else 0
     wanted = -(-max(trained, evaluation.batch) // config.resources.ranks)
     capacity = prompt + max(sampling.max_tokens, evaluation.max_tokens or 0)
-    room = cache_limit(size.parameters + size.adapter)
-    return min(wanted, MAX_ROWS, max(1, room // (capacity * cache_bytes(config, size))))
+    return min(wanted, side_by_side(size.parameters + size.adapter, capacity, cache_bytes(config, size)))
 
 
 def cache_bytes(config: TrialConfig, size: Size) -> int:

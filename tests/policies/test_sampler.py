@@ -68,7 +68,7 @@ def test_order_of_requests_and_their_split_change_nothing(policy):
 def test_chunks_change_nothing(policy, monkeypatch):
     requests = [ask(policy, text) for text in TEXTS]
     whole = Sampler(policy).generate(requests, seed=0, step=1)
-    monkeypatch.setattr(module, "MAX_ROWS", 5)
+    monkeypatch.setattr("harness.policies.limits.MAX_ROWS", 5)
     assert Sampler(policy).generate(requests, seed=0, step=1).texts == whole.texts
 
 
